@@ -1,0 +1,108 @@
+# cgtrace: make, make deps, make check, make demo, make bench, make asan, make tsan, make tidy, make install.
+# Non-recursive: every source is found by the folder that it stands in, so a new file needs no line here.
+
+BUILD   ?= build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+CC      ?= cc
+CXX     ?= c++
+PYTHON  ?= python3
+VERSION := $(shell cat VERSION)
+
+# cuda.h and nvtx3 are looked for in this order; scripts/deps says in one line what is missing.
+CUDA_INCLUDE := $(firstword $(foreach d,$(CUDA_HOME)/include /usr/local/cuda/include /usr/include,$(if $(wildcard $(d)/cuda.h),$(d))))
+
+OPT      ?= -O2 -g
+WARN     := -Wall -Wextra -Wshadow -Wconversion -Werror
+CPPFLAGS += -D_GNU_SOURCE -DCGT_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
+ALL_CFLAGS := -std=gnu17 $(OPT) $(WARN) -fno-strict-aliasing -MMD -MP $(CPPFLAGS) $(SANITIZE) $(CFLAGS)
+CUDA_CPPFLAGS := -isystem $(CUDA_INCLUDE)
+
+objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+pics = $(patsubst %.c,$(BUILD)/pic/%.o,$(patsubst %.S,$(BUILD)/pic/%.o,$(1)))
+
+COMMON_SRC   := $(sort $(wildcard common/*.c))
+PRELOAD_SRC  := $(sort $(wildcard preload/*.c preload/*/*.c preload/*.S preload/*/*.S))
+ANALYZER_SRC := $(sort $(filter-out analyzer/main.c,$(wildcard analyzer/*.c analyzer/*/*.c)))
+LAUNCHER_SRC := $(sort $(wildcard launcher/*.c))
+UNIT_SRC     := $(sort $(wildcard tests/unit/test_*.c))
+BENCH_SRC    := $(sort $(wildcard tests/bench/bench_*.c))
+PROGRAM_SRC  := $(sort $(wildcard tests/programs/*.c))
+EXAMPLE_SRC  := $(sort $(wildcard examples/*.c))
+
+PRODUCTS := $(BUILD)/libcgtrace.so $(BUILD)/cg-analyze $(BUILD)/cgtrace
+.DEFAULT_GOAL := all
+.PHONY: all deps check demo bench asan tsan tidy install uninstall clean products tests format
+.SECONDARY:
+.DELETE_ON_ERROR:
+
+# ---- products ------------------------------------------------------------------------------------------------
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -c -o $@ $<
+$(BUILD)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -c -o $@ $<
+$(BUILD)/pic/%.o: %.S
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -fPIC -c -o $@ $<
+
+$(BUILD)/libcommon.a: $(call objs,$(COMMON_SRC))
+	@rm -f $@; ar rcs $@ $^
+$(BUILD)/libanalyzer.a: $(call objs,$(ANALYZER_SRC))
+	@rm -f $@; ar rcs $@ $^
+
+# The profiled process must see libc alone: no other DT_NEEDED, no symbol beside those of the version script.
+$(BUILD)/libcgtrace.so: $(call pics,$(COMMON_SRC) $(PRELOAD_SRC)) preload/libcgtrace.map
+	$(CC) -shared $(SANITIZE) $(LDFLAGS) -Wl,--version-script=preload/libcgtrace.map -Wl,-z,defs -Wl,-z,relro \
+	  -Wl,--as-needed -Wl,-soname,libcgtrace.so -o $@ $(filter %.o,$^)
+
+ANALYZER_LIBS := -ljansson -lz -lzstd -lcrypto -lm -lpthread
+$(BUILD)/cg-analyze: $(BUILD)/obj/analyzer/main.o $(BUILD)/libanalyzer.a $(BUILD)/libcommon.a
+	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
+$(BUILD)/cgtrace: $(call objs,$(LAUNCHER_SRC)) $(BUILD)/libcommon.a
+	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^
+
+# ---- tests ---------------------------------------------------------------------------------------------------
+UNIT_BIN := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
+$(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libanalyzer.a $(BUILD)/libcommon.a
+	@mkdir -p $(@D)
+	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -lcmocka $(ANALYZER_LIBS)
+BENCH_BIN := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
+
+include $(sort $(wildcard tests/*/build.mk examples/build.mk man/build.mk))
+
+products: $(PRODUCTS)
+tests: products $(UNIT_BIN) $(TEST_TARGETS)
+all: products $(EXTRA_TARGETS)
+
+deps:
+	@scripts/deps
+check: deps
+	@$(MAKE) --no-print-directory tests
+	@BUILD=$(BUILD) $(PYTHON) tests/run.py $(CHECK)
+demo: deps
+	@$(MAKE) --no-print-directory all
+	@BUILD=$(BUILD) scripts/demo
+bench: deps
+	@$(MAKE) --no-print-directory all $(BENCH_TARGETS)
+	@BUILD=$(BUILD) $(PYTHON) scripts/bench
+asan:
+	@$(MAKE) --no-print-directory BUILD=build-asan SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" OPT="-O1 -g" check
+tsan:
+	@$(MAKE) --no-print-directory BUILD=build-tsan SANITIZE="-fsanitize=thread" OPT="-O1 -g" check
+tidy:
+	@clang-tidy --quiet $(filter-out %.S,$(COMMON_SRC) $(PRELOAD_SRC) $(ANALYZER_SRC) analyzer/main.c $(LAUNCHER_SRC)) -- -std=gnu17 $(CPPFLAGS) $(CUDA_CPPFLAGS)
+format:
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+install: products
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include
+	install -m 755 $(BUILD)/cg-analyze $(BUILD)/cgtrace $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(BUILD)/libcgtrace.so $(DESTDIR)$(PREFIX)/lib
+uninstall:
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/cg-analyze bin/cgtrace lib/libcgtrace.so)
+clean:
+	rm -rf build build-asan build-tsan
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Runs every test (build/tests/unit/test_* and tests/*/t_*.{py,sh}), reads their TAP, prints one closing line.
+
+usage: run.py [WORD...]   only tests whose path contains one of the words
+A test that exits non-zero, prints no plan or fewer results than planned counts as failed.
+"""
+import concurrent.futures, glob, os, re, subprocess, sys, time
+
+BUILD = os.environ.get('BUILD', 'build')
+LIMIT_S = 1500
+RESULT = re.compile(r'^(not )?ok\b\s*\d*\s*-?\s*(.*)$')
+
+
+def find():
+    tests = sorted(p for p in glob.glob(f'{BUILD}/tests/unit/test_*') if os.access(p, os.X_OK) and not p.endswith('.d'))
+    tests += sorted(glob.glob('tests/*/t_*.py') + glob.glob('tests/*/t_*.sh'))
+    words = sys.argv[1:]
+    return [t for t in tests if not words or any(w in t for w in words)]
+
+
+def run(path):
+    command = {'.py': [sys.executable, path], '.sh': ['bash', path]}.get(os.path.splitext(path)[1], [path])
+    env = dict(os.environ, BUILD=BUILD, CMOCKA_MESSAGE_OUTPUT='TAP', PYTHONPATH=os.getcwd())
+    begin = time.monotonic()
+    try:
+        p = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S)
+        return path, p.returncode, p.stdout.decode(errors='replace'), time.monotonic() - begin
+    except subprocess.TimeoutExpired as e:
+        return path, f'timeout after {LIMIT_S} s', (e.stdout or b'').decode(errors='replace'), time.monotonic() - begin
+
+
+def judge(code, output):
+    """(passed, failed, skipped, failures' names, reasons of skips) of one test's TAP."""
+    passed = failed = skipped = 0
+    names, reasons, plan = [], [], None
+    for line in output.splitlines():
+        if m := re.match(r'^1\.\.(\d+)', line):
+            plan = int(m.group(1)) + (plan or 0)
+        elif m := RESULT.match(line):
+            if m.group(1):
+                failed += 1
+                names.append(m.group(2))
+            elif '# SKIP' in line:
+                skipped += 1
+                reasons.append(m.group(2))
+            else:
+                passed += 1
+    seen = passed + failed + skipped
+    if plan is None or seen != plan:
+        failed += 1
+        names.append(f'{seen} results of {plan} planned')
+    if code != 0 and failed == 0:
+        failed += 1
+        names.append(f'exit status {code}')
+    return passed, failed, skipped, names, reasons
+
+
+def main():
+    total = [0, 0, 0]
+    tests = find()
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for path, code, output, seconds in pool.map(run, tests):
+            passed, failed, skipped, names, reasons = judge(code, output)
+            for i, n in enumerate((passed, failed, skipped)):
+                total[i] += n
+            print(f'{"FAIL" if failed else "ok":4} {path}: {passed} passed, {failed} failed, {skipped} skipped ({seconds:.1f} s)', flush=True)
+            for reason in reasons:
+                print(f'     SKIP {reason}')
+            if failed:
+                for name in names:
+                    print(f'     not ok: {name}')
+                print(''.join(f'     | {l}\n' for l in output.splitlines()[-60:]), end='', flush=True)
+    print(f'{total[0]} passed, {total[1]} failed, {total[2]} skipped')
+    return 1 if total[1] or not total[0] else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
