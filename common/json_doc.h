@@ -64,9 +64,6 @@ struct json_member {
 };
 /* An object of these members, streamed: in table order or sorted by key, as the document asks. */
 void json_members(struct json_doc *doc, const struct json_member *members, size_t count, const void *object);
-/* Only the members, inside an object that the caller has opened with json_object_streamed(). */
-void json_object_streamed(struct json_doc *doc);
-
 /* The shortest decimal text of a finite double as described above: at most 32 bytes and a NUL; returns its
  * length. */
 size_t json_double_text(char text[33], double value);

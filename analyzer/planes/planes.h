@@ -1,0 +1,186 @@
+/* The derived planes: pure functions from a trace to results. No I/O; a result keeps pointers into nothing
+ * but itself, and names strings by their numbers in the trace it was made from.
+ *
+ * Every *_make() returns false only when memory is short; *_free() takes a zeroed or made result. */
+#ifndef CGTRACE_ANALYZER_PLANES_PLANES_H
+#define CGTRACE_ANALYZER_PLANES_PLANES_H
+
+#include "analyzer/trace/trace.h"
+
+/* ---- health (doc/spec/trace.md 10 and 11) ---- */
+
+enum health_severity { HEALTH_ERROR, HEALTH_WARNING };
+
+/* enum health_code { HEALTH_RUN_PROVENANCE_INVALID, ... } comes from the table in health_codes.h. */
+struct health_issue {
+    enum health_severity severity;
+    int code;      /* enum health_code */
+    char *message; /* owned; UTF-8 */
+};
+
+/* What is counted, in output order: C(member). */
+#define HEALTH_COVERAGE(C)                                                                                   \
+    C(spans)                                                                                                 \
+    C(closed_spans) C(root_spans) C(measured_spans) C(operations) C(tensors) C(memory_events)                \
+        C(device_memory_samples) C(device_intervals) C(gradients) C(call_edges) C(data_edges)                \
+            C(forward_spans) C(backward_spans) C(optimizer_spans)
+#define HEALTH_COVERAGE_MEMBER(name) uint64_t name;
+struct health_coverage {
+    HEALTH_COVERAGE(HEALTH_COVERAGE_MEMBER)
+};
+
+struct health {
+    bool structurally_valid;
+    bool capture_complete;
+    struct health_issue *issues; /* in emission order */
+    size_t issue_count;
+    struct health_coverage coverage;
+    char *gradient_contract_fault; /* why the gradient contract is not valid; NULL when it is or there is none
+                                    */
+};
+bool health_make(const struct cg_trace *trace, struct health *health);
+void health_free(struct health *health);
+/* Wire name of a code, such as "open_span". */
+const char *health_code_name(int code);
+
+/* ---- trace summary (doc/spec/trace.md 9) ---- */
+
+struct trace_summary {
+    uint64_t op_count, total_ns, span_count, root_span_count, max_depth, alloc_count, free_count;
+    uint64_t logical_peak_bytes;
+    bool logical_peak_known;
+};
+
+/* ---- timing (doc/spec/planes.md 2) ---- */
+
+struct timing_span {
+    cg_str span_id, device, clock_id;
+    struct cg_list backends, streams; /* into timing.strings, byte order */
+    uint64_t interval_count, busy_ns;
+};
+struct timing_clock {
+    cg_str device, clock_id;
+    uint64_t interval_count, busy_ns;
+};
+struct timing {
+    enum cg_value_COVERAGE device_coverage;
+    struct timing_span *spans; /* byte order of span id, device, clock */
+    size_t span_count;
+    struct timing_clock *clocks; /* byte order of device, clock */
+    size_t clock_count;
+    cg_str *strings;
+};
+bool timing_make(const struct cg_trace *trace, struct timing *timing);
+void timing_free(struct timing *timing);
+
+/* ---- memory (doc/spec/planes.md 3 and 5) ---- */
+
+struct tensor_seen {
+    cg_str tensor_id;
+    uint64_t first_ns; /* when this id was first seen with the storage */
+};
+struct lifetime {
+    cg_str device, storage_id, allocation_span_id, op_name, dtype;
+    struct cg_list shape;      /* into trace->u64_pool */
+    struct cg_list tensor_ids; /* into logical_memory.tensors, byte order */
+    enum cg_value_CATEGORY category;
+    bool ended;
+    uint64_t bytes, start_ns, end_ns; /* end_ns is UINT64_MAX when not ended */
+};
+/* Live bytes of one device or category at a point; exact, clamped on output. */
+struct live_bytes {
+    uint32_t key; /* device: cg_str; category: enum */
+    unsigned __int128 bytes;
+};
+struct memory_device {
+    cg_str device;
+    uint64_t storage_allocation_count, matched_storage_free_count, total_allocated_bytes;
+    bool peak_known;
+    uint64_t peak_live_bytes, peak_timestamp_ns;
+};
+struct logical_memory {
+    bool present;
+    uint64_t storage_allocation_count, matched_storage_free_count, total_allocated_bytes;
+    bool peak_known;
+    uint64_t peak_live_bytes, peak_timestamp_ns;
+    uint64_t point_count;       /* distinct timestamps */
+    struct lifetime *lifetimes; /* order of doc/spec/planes.md 3.4 */
+    size_t lifetime_count;
+    struct tensor_seen *tensors;
+    struct memory_device *devices; /* byte order */
+    size_t device_count;
+    uint32_t *order; /* rows of trace->memory by (time, file order); NULL when the file is in that order */
+};
+struct physical_device {
+    cg_str device;
+    uint64_t sample_count, used_sample_count, free_sample_count, reserved_sample_count, capacity_sample_count;
+    bool used_known, reserved_known, free_known, capacity_known;
+    uint64_t peak_used_bytes, peak_used_ns, peak_reserved_bytes, peak_reserved_ns, minimum_free_bytes,
+        minimum_free_ns, maximum_capacity_bytes;
+};
+struct physical_memory {
+    bool present;
+    uint32_t *order; /* rows of trace->device_memory by (time, device, file order) */
+    struct physical_device *devices;
+    size_t device_count;
+};
+bool logical_memory_make(const struct cg_trace *trace, struct logical_memory *memory);
+void logical_memory_free(struct logical_memory *memory);
+bool physical_memory_make(const struct cg_trace *trace, struct physical_memory *memory);
+void physical_memory_free(struct physical_memory *memory);
+
+/* One point of the timeline. by_device holds each device with a live storage, in byte order; by_category
+ * likewise, in byte order of the categories' names. Valid during the call only. */
+struct memory_point {
+    uint64_t timestamp_ns;
+    unsigned __int128 live_bytes;
+    const struct live_bytes *by_device, *by_category;
+    size_t device_count, category_count;
+};
+/* Calls visit for each point in ascending time; the timeline is never built in memory. */
+bool logical_memory_points(const struct cg_trace *trace, const struct logical_memory *memory,
+                           void (*visit)(void *context, const struct memory_point *point), void *context);
+/* Calls visit for the peak's point alone (nothing when there is none). */
+bool logical_memory_peak_point(const struct cg_trace *trace, const struct logical_memory *memory,
+                               void (*visit)(void *context, const struct memory_point *point), void *context);
+/* Was this lifetime live after the peak's point, and how many of its tensor ids were known by then? (3.7) */
+bool lifetime_live_at_peak(const struct logical_memory *memory, const struct lifetime *lifetime);
+
+bool trace_summary_make(const struct cg_trace *trace, const struct logical_memory *memory,
+                        struct trace_summary *summary);
+
+/* ---- node memory metrics (doc/spec/planes.md 4); only for complete and valid traces ---- */
+
+struct node_memory {
+    uint8_t *allocated_set;    /* by span row */
+    uint64_t *allocated_bytes; /* direct */
+    uint8_t *subtree_set;
+    uint64_t *peak_live_bytes, *residual_bytes; /* both there where subtree_set */
+    uint8_t *op_allocated_set;                  /* by op row */
+    uint64_t *op_allocated_bytes;
+};
+bool node_memory_make(const struct cg_trace *trace, const struct logical_memory *memory,
+                      struct node_memory *metrics);
+void node_memory_free(struct node_memory *metrics);
+
+/* ---- shared by planes: children of spans ---- */
+
+/* Children in compressed rows: those of span s are child[first[s]] .. child[first[s + 1] - 1], ascending; the
+ * spans without a known parent are child[first[rows]] .. child[first[rows + 1] - 1]. Cycles hang under nobody
+ * but themselves. */
+struct span_children {
+    uint32_t *first;
+    uint32_t *child;
+};
+bool span_children_make(const struct cg_trace *trace, struct span_children *children);
+void span_children_free(struct span_children *children);
+
+/* Half-open interval, end saturated. */
+struct interval {
+    uint64_t start, end;
+};
+/* Sorts the intervals and gives the saturating length of their union; touching ones join
+ * (doc/spec/planes.md 2.3). */
+uint64_t interval_union(struct interval *intervals, size_t count);
+
+#endif
