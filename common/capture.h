@@ -1,0 +1,247 @@
+/* The capture file `<trace>.cgt`: what the threads of a program have committed, readable after any death of
+ * it.
+ *
+ * One file for each process that records, made with fallocate and mapped MAP_SHARED: what a thread has stored
+ * there is in the page cache and survives SIGKILL. The JSONL is derived from it. Rings are bounded, so the
+ * capture file alone is not the run: the writer appends lines to `<trace>.part`, then publishes in here how
+ * many bytes of it are whole and up to where each ring is in them, and only then frees the slots. Recovery
+ * cuts `.part` at the published length and adds what the rings still hold.
+ *
+ *   header      one page, written once when the session opens, but for the members marked (live)
+ *   publication two copies, each with its checksum; the one with the greater valid sequence counts
+ *   rings       a directory of CAP_RINGS_MAX entries, one cache line pair each
+ *   strings     an append-only area: {u32 length, bytes} one after another; a string's number is its offset /
+ * 8 stacks      an append-only area of the same form, each holding the frames of one stack slots       the
+ * slots of the rings, each ring where its entry says
+ *
+ * All numbers are in the machine's byte order; the header says which. Offsets are from the start of the file,
+ * lengths in bytes, times in ticks of the header's clock unless a name ends in _ns. */
+#ifndef CGTRACE_COMMON_CAPTURE_H
+#define CGTRACE_COMMON_CAPTURE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CAP_MAGIC     "cgtrace\n"
+#define CAP_VERSION   1u
+#define CAP_ENDIAN    0x01020304u
+#define CAP_RINGS_MAX 1024u
+#define CAP_SLOT      64u
+
+/* Ticks to nanoseconds: ns = (tick - tick0) * mult >> shift, in 128 bits. One rate for the whole session: so
+ * times of one thread and of several threads keep their order, and a child's interval stays inside its
+ * parent's. */
+struct cap_clock {
+    uint32_t source; /* 0: CLOCK_MONOTONIC, 1: invariant TSC */
+    uint32_t shift;
+    uint64_t mult;
+    uint64_t tick0; /* time 0 of the session */
+};
+/* The three clocks read together; spread_ns bounds how far apart the reads were. */
+struct cap_anchor {
+    uint64_t tick;
+    int64_t monotonic_ns;
+    int64_t realtime_ns;
+    uint64_t spread_ns;
+};
+
+struct cap_header {
+    char magic[8];
+    uint32_t version;
+    uint32_t endian;
+    uint64_t file_bytes;
+    uint64_t publication_offset; /* struct cap_publication[2] */
+    uint64_t rings_offset;       /* struct cap_ring[CAP_RINGS_MAX] */
+    uint64_t strings_offset, strings_bytes;
+    uint64_t stacks_offset, stacks_bytes;
+    uint32_t
+        api_count; /* strings 0 .. of api_first: names of the entry points, in the order of their numbers */
+    uint32_t api_first; /* string number of the name of api 0; the others follow it */
+    int32_t pid;
+    int32_t rank;                 /* -1: none known */
+    uint64_t process_start_ticks; /* /proc/self/stat field 22: tells a process from a later one with the same
+                                     pid */
+    struct cap_clock clock;       /* (live) the rate is refined once, before the first line is written */
+    struct cap_anchor first;
+    struct cap_anchor last;        /* (live) of the writer's last round */
+    _Atomic uint64_t strings_used; /* (live) */
+    _Atomic uint64_t stacks_used;  /* (live) */
+    _Atomic uint32_t rings_used;   /* (live) entries of the directory that were ever used */
+    _Atomic uint32_t closed;       /* (live) 1 when the trace is in place and this file is no longer needed */
+    _Atomic uint64_t lost_without_ring; /* (live) records of threads that could get no ring */
+    char part_path[1024];               /* absolute */
+    char trace_path[1024];              /* absolute; final name */
+    char meta[];                        /* NUL-ended JSON object: the parts of meta known at the start */
+};
+
+/* What of `.part` is whole. checksum: XXH64 of all before it, tails up to `rings`. */
+struct cap_publication {
+    uint64_t sequence;
+    uint64_t part_bytes;
+    uint64_t anchor_ns; /* session time of the publication */
+    uint32_t rings;
+    uint32_t pad;
+    uint64_t tail[CAP_RINGS_MAX]; /* slots of each ring that are in part_bytes */
+    uint64_t checksum;
+};
+
+enum cap_ring_state {
+    CAP_RING_FREE,    /* never used, or drained, published and given back */
+    CAP_RING_OWNED,   /* a thread records in it */
+    CAP_RING_RETIRED, /* its thread has ended; the writer drains it, then frees it */
+};
+
+/* Head and tail count slots from the ring's first use and never go back; slot n stands at n & (slots - 1). */
+struct cap_ring {
+    /* producer's line */
+    _Atomic uint64_t head;      /* slots committed */
+    _Atomic uint64_t lost;      /* records dropped, by the owner alone */
+    _Atomic uint64_t lost_ends; /* ends and frees that found no room and wait in the live table */
+    uint64_t slots_offset;
+    uint32_t slots; /* power of two */
+    _Atomic uint32_t state;
+    int32_t tid;
+    uint32_t pad0;
+    char name[16]; /* thread's name when it took the ring */
+    /* consumer's line */
+    _Atomic uint64_t tail; /* slots free again; advances after the publication that covers them */
+    uint64_t pad1[7];
+} __attribute__((aligned(64)));
+
+/* ---- records ---- */
+
+/* T(constant suffix, payload member, "meaning") */
+#define CAP_TYPES(T)                                                                                         \
+    T(PAD, none, "skip")                                                                                     \
+    T(CALL, call, "a call without bytes: synchronisation, context, module, stream or event calls")           \
+    T(LAUNCH, launch, "a kernel or graph launch")                                                            \
+    T(COPY, copy, "a copy or a memset")                                                                      \
+    T(ALLOC, memory, "an allocation: a call, and when it succeeded a storage that begins")                   \
+    T(FREE, memory, "a call that frees, and the storage that ends")                                          \
+    T(END, memory, "a storage that ends without a call that frees it: see flags")                            \
+    T(SPAN_BEGIN, span_data, "a span begins")                                                                     \
+    T(SPAN_END, span_data, "a span ends")                                                                         \
+    T(SPAN, span_data, "a span that is complete")                                                                 \
+    T(SAMPLE, sample, "memory of a device")                                                                  \
+    T(INTERVAL, interval, "work on a device")                                                                \
+    T(TEXT, text, "bytes that go on from the slot before")
+
+enum cap_type {
+#define CAP_TYPE(suffix, member, meaning) CAP_##suffix,
+    CAP_TYPES(CAP_TYPE)
+#undef CAP_TYPE
+        CAP_TYPE_COUNT
+};
+
+/* Kinds of memory: M(constant suffix, "wire value of memory_kind") */
+#define CAP_MEMORY_KINDS(M)                                                                                  \
+    M(DEVICE, "device")                                                                                      \
+    M(PITCH, "pitch")                                                                                        \
+    M(MANAGED, "managed")                                                                                    \
+    M(HOST, "host")                                                                                          \
+    M(REGISTERED, "registered")                                                                              \
+    M(POOL, "pool")                                                                                          \
+    M(ARRAY, "array")                                                                                        \
+    M(MIPMAPPED, "mipmapped_array")                                                                          \
+    M(VMM, "vmm")                                                                                            \
+    M(GRAPH, "graph")
+enum cap_memory_kind {
+#define CAP_MEMORY_KIND(suffix, wire) CAP_MEMORY_##suffix,
+    CAP_MEMORY_KINDS(CAP_MEMORY_KIND)
+#undef CAP_MEMORY_KIND
+        CAP_MEMORY_KIND_COUNT
+};
+
+/* Why a storage ended: R(constant suffix, "wire value of end_reason"); the first is an ordinary free and is
+ * not written. */
+#define CAP_END_REASONS(R)                                                                                   \
+    R(FREE, "free")                                                                                          \
+    R(CTX_DESTROY, "ctx_destroy")                                                                            \
+    R(PRIMARY_RESET, "primary_reset")                                                                        \
+    R(POOL_DESTROY, "pool_destroy")
+enum cap_end_reason {
+#define CAP_END_REASON(suffix, wire) CAP_END_##suffix,
+    CAP_END_REASONS(CAP_END_REASON)
+#undef CAP_END_REASON
+        CAP_END_REASON_COUNT
+};
+
+/* Flags of a record. */
+enum {
+    CAP_FLAG_DETAIL = 0x00ff,      /* memory kind, copy kind or end reason, by type */
+    CAP_FLAG_REASON = 0x0f00,      /* FREE, END: enum cap_end_reason << 8 */
+    CAP_FLAG_NO_CALL = 0x1000,     /* FREE, END: no op is written */
+    CAP_FLAG_PREEXISTING = 0x2000, /* ALLOC: alive when the region began */
+    CAP_FLAG_NO_STORAGE = 0x4000,  /* ALLOC, FREE: the call alone (it failed, or the storage is not known) */
+};
+
+#define CAP_NO_DEVICE 255u /* host memory and calls without a device: device "cpu" */
+
+/* One record: a slot, and `slots - 1` TEXT slots after it. 64 bytes. */
+struct cap_record {
+    uint64_t begin; /* tick */
+    uint32_t span;  /* number of the innermost recorded open span of the thread; SPAN_*: of this span */
+    uint8_t type;   /* enum cap_type */
+    uint8_t slots;
+    uint8_t session;
+    uint8_t device; /* ordinal, or CAP_NO_DEVICE */
+    uint16_t api;
+    uint16_t flags;
+    int32_t result; /* CUresult */
+    uint64_t ticks; /* duration */
+    union {
+        struct {
+            uint64_t bytes;
+            uint32_t stream;
+            uint32_t stack;
+        } call;
+        struct {
+            uint32_t name;
+            uint32_t grid[3];
+            uint16_t block[3];
+            uint16_t pad;
+            uint32_t shared;
+            uint32_t stream;
+        } launch;
+        struct {
+            uint64_t bytes, destination, source;
+            uint32_t stream, stack;
+        } copy;
+        struct {
+            uint64_t address, bytes, storage;
+            uint32_t stream, stack;
+        } memory;
+        struct {
+            uint32_t name, parent, domain, category;
+            uint32_t kind;
+            uint32_t color;
+            uint64_t payload;
+        } span_data;
+        struct {
+            uint64_t used, free, reserved, capacity;
+        } sample; /* UINT64_MAX: not known */
+        struct {
+            uint64_t start_ns, duration_ns, correlation;
+            uint32_t stream, uncertainty_ns;
+        } interval;
+        char text[32];
+    };
+};
+_Static_assert(sizeof(struct cap_record) == CAP_SLOT, "a record is one slot");
+
+/* The number that joins a launch with its device interval: from where its record stands, so it costs nothing.
+ */
+static inline uint64_t cap_correlation(uint32_t ring, uint64_t slot)
+{
+    return ((uint64_t)ring << 40) | (slot + 1);
+}
+
+static inline uint64_t cap_ns(const struct cap_clock *clock, uint64_t tick)
+{
+    return tick <= clock->tick0
+               ? 0
+               : (uint64_t)(((unsigned __int128)(tick - clock->tick0) * clock->mult) >> clock->shift);
+}
+
+#endif

@@ -1,0 +1,114 @@
+/* What hooks, NVTX and the API call to record something. Everything here keeps errno, takes no lock and
+ * allocates nothing once a thread has its ring (see ring.h), and does nothing at all when the thread is
+ * already inside a hook, in a forked child that has not recorded yet, or when nothing is being captured.
+ *
+ * A hook:
+ *
+ *     struct record_call call;
+ *     if (!record_enter(&call, HOOK_cuMemAlloc_v2)) return real(...);    // pass through
+ *     CUresult result = real(...);
+ *     record_alloc(&call, result, ...);                                  // stamps the end, writes, leaves
+ *     return result;
+ *
+ * Exactly one of the record_*() functions below, or record_leave(), follows each record_enter() that returned
+ * true. */
+#ifndef CGTRACE_PRELOAD_RECORD_RECORD_H
+#define CGTRACE_PRELOAD_RECORD_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/capture.h"
+
+struct record_thread; /* ring.h: the calling thread's state */
+
+struct record_call {
+    struct record_thread *thread;
+    uint64_t begin; /* tick */
+    uint16_t api;
+    uint8_t device; /* filled in by the hook before recording; CAP_NO_DEVICE when not known */
+};
+
+/* Enters a hook: opens the session when this is its first recordable event, takes the thread's ring, reads
+ * the clock. False: call the real function and record nothing. */
+bool record_enter(struct record_call *call, uint16_t api);
+/* The same for calls that must not open a session (look-ups, cuInit): false while none is open. */
+bool record_enter_quiet(struct record_call *call, uint16_t api);
+/* Leaves without a record. */
+void record_leave(struct record_call *call);
+
+/* A call without payload. bytes is written only when not 0. */
+void record_op(struct record_call *call, int result, uint32_t stream, uint64_t bytes);
+
+struct record_launch {
+    uint32_t name; /* record_string() of the kernel's mangled name */
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint32_t shared_bytes;
+    uint32_t stream;
+};
+void record_launch(struct record_call *call, int result, const struct record_launch *launch);
+
+enum record_copy_kind {
+    RECORD_COPY_HTOD,
+    RECORD_COPY_DTOH,
+    RECORD_COPY_DTOD,
+    RECORD_COPY_HTOH,
+    RECORD_COPY_PEER,
+    RECORD_COPY_UNIFIED, /* direction not told by the call */
+    RECORD_COPY_MEMSET,
+};
+void record_copy(struct record_call *call, int result, enum record_copy_kind kind, uint64_t destination,
+                 uint64_t source, uint64_t bytes, uint32_t stream);
+
+/* An allocation. On success the storage enters the live table after the real call and is stamped there; on
+ * failure the call is recorded with its error and the bytes asked for. owner: the context, or the pool, whose
+ * end ends the storage. */
+void record_alloc(struct record_call *call, int result, enum cap_memory_kind kind, uint64_t address,
+                  uint64_t bytes, uint32_t stream, uint64_t owner);
+
+/* A free, in two steps, so that another thread may be given the address as soon as the real call has freed
+ * it: record_free_begin() takes the storage out of the live table and stamps it before the real call;
+ * record_free() writes it, or puts it back when the real call failed. A storage that is not in the table is
+ * counted, and the call recorded. */
+struct record_storage {
+    uint64_t address, bytes, storage, owner, alloc_tick;
+    uint8_t kind, device;
+    bool known;    /* it was in the live table */
+    bool recorded; /* its allocation is in the trace or in a ring */
+};
+void record_free_begin(struct record_call *call, uint64_t address, struct record_storage *storage);
+void record_free(struct record_call *call, int result, const struct record_storage *storage, uint32_t stream);
+
+/* Every live storage of this owner ends now, without a call of its own. */
+void record_owner_end(struct record_call *call, uint64_t owner, enum cap_end_reason reason);
+
+/* A sample of a device's memory at this moment; UINT64_MAX for what is not known. Does not end the call. */
+void record_sample(struct record_call *call, uint8_t device, uint64_t used, uint64_t free, uint64_t reserved,
+                   uint64_t capacity);
+
+/* Spans. A begin gives the number to end it with, 0 when it was not recorded. Ends always have room (see
+ * ring.h). */
+enum record_span_source { RECORD_SPAN_SESSION, RECORD_SPAN_REGION, RECORD_SPAN_API, RECORD_SPAN_NVTX };
+uint32_t record_span_begin(enum record_span_source source, uint32_t name);
+void record_span_end(uint32_t span);
+
+/* The number of a string in the capture file, kept for the session. Lock-free when it is known already; for
+ * use on a first encounter (kernel names, range names), and to be cached by the caller. 0 is the empty
+ * string; also when there is no room. */
+uint32_t record_string(const char *bytes, size_t length);
+
+/* Counted and written into the terminal record's coverage: a route by which work passes unseen. */
+enum record_gap {
+    RECORD_GAP_UNKNOWN_ENTRY_POINT,
+    RECORD_GAP_NESTED,
+    RECORD_GAP_UNKNOWN_FREE,
+    RECORD_GAP_COUNT
+};
+void record_gap(enum record_gap gap, uint64_t count);
+
+/* The end of the process as a program sees it: drain, write, rename. Idempotent. limit_ms bounds the wait for
+ * the writer; 0 means as long as it makes progress. */
+void record_finish(unsigned limit_ms);
+
+#endif
