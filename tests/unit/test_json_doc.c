@@ -181,7 +181,7 @@ static void pretty_text(void **state)
     json_member_double(doc, "d", -0.0);
     json_object_end(doc);
     json_array_end(doc);
-    json_member_bytes(doc, "s\"", "\"\\/\b\f\n\r\t\x01\x1f\x7f\0\xe2\x80\xa8", 14);
+    json_member_bytes(doc, "s\"", "\"\\/\b\f\n\r\t\x01\x1f\x7f\0\xe2\x80\xa8", 15);
     json_object_end(doc);
     finish_equal(doc, &text,
                  "{\n  \"z\": 18446744073709551615,\n  \"a\": null,\n  \"empty\": {},\n  \"none\": [],\n"
@@ -282,7 +282,7 @@ static void emit_rows(struct json_doc *doc, const void *object)
     for (size_t i = 0; i < streamed->rows; i++) {
         json_members(doc, row_members, 3, NULL);
         made += strlen("{\"m\":{\"a\":1,\"b\":2},\"z\":1},");
-        if (streamed->taken && made - (*streamed->taken - start) > streamed->most_held)
+        if (streamed->taken && made > *streamed->taken - start + streamed->most_held)
             streamed->most_held = made - (*streamed->taken - start);
     }
     json_array_end(doc);
