@@ -12,18 +12,23 @@
 enum health_severity { HEALTH_ERROR, HEALTH_WARNING };
 
 /* enum health_code { HEALTH_RUN_PROVENANCE_INVALID, ... } comes from the table in health_codes.h. */
+/* One finding. The text is made on demand, so that a trace with millions of faults costs 24 bytes each. */
 struct health_issue {
-    enum health_severity severity;
-    int code;      /* enum health_code */
-    char *message; /* owned; UTF-8 */
+    uint8_t severity; /* enum health_severity */
+    uint8_t code;     /* enum health_code */
+    uint16_t detail;  /* which of the code's causes; see health_codes.h */
+    cg_str subject;   /* the ids that the message names; CG_ABSENT when the code has none */
+    cg_str object;
+    uint64_t number; /* the count that the message states, or 0 */
 };
 
 /* What is counted, in output order: C(member). */
 #define HEALTH_COVERAGE(C)                                                                                   \
     C(spans)                                                                                                 \
-    C(closed_spans) C(root_spans) C(measured_spans) C(operations) C(tensors) C(memory_events)                \
-        C(device_memory_samples) C(device_intervals) C(gradients) C(call_edges) C(data_edges)                \
-            C(forward_spans) C(backward_spans) C(optimizer_spans)
+    C(closed_spans)                                                                                          \
+    C(root_spans) C(measured_spans) C(operations) C(tensors) C(memory_events) C(device_memory_samples)       \
+        C(device_intervals) C(gradients) C(call_edges) C(data_edges) C(forward_spans) C(backward_spans)      \
+            C(optimizer_spans)
 #define HEALTH_COVERAGE_MEMBER(name) uint64_t name;
 struct health_coverage {
     HEALTH_COVERAGE(HEALTH_COVERAGE_MEMBER)
@@ -35,11 +40,16 @@ struct health {
     struct health_issue *issues; /* in emission order */
     size_t issue_count;
     struct health_coverage coverage;
-    char *gradient_contract_fault; /* why the gradient contract is not valid; NULL when it is or there is none
-                                    */
+    /* Row of the issue gradient_contract_invalid, whose message says why; CG_NONE when there is none. */
+    uint32_t gradient_contract_fault;
 };
 bool health_make(const struct cg_trace *trace, struct health *health);
 void health_free(struct health *health);
+/* One sentence for people, UTF-8, ended by NUL; ids are quoted, controls in them escaped, long ones
+ * shortened. */
+#define HEALTH_MESSAGE_SIZE 1024
+void health_message(const struct cg_trace *trace, const struct health_issue *issue,
+                    char message[HEALTH_MESSAGE_SIZE]);
 /* Wire name of a code, such as "open_span". */
 const char *health_code_name(int code);
 
@@ -75,17 +85,13 @@ void timing_free(struct timing *timing);
 
 /* ---- memory (doc/spec/planes.md 3 and 5) ---- */
 
-struct tensor_seen {
-    cg_str tensor_id;
-    uint64_t first_ns; /* when this id was first seen with the storage */
-};
+/* A storage from its allocation on: 16 bytes, everything else is in the rows of trace->memory that it names.
+ */
 struct lifetime {
-    cg_str device, storage_id, allocation_span_id, op_name, dtype;
-    struct cg_list shape;      /* into trace->u64_pool */
-    struct cg_list tensor_ids; /* into logical_memory.tensors, byte order */
-    enum cg_value_CATEGORY category;
-    bool ended;
-    uint64_t bytes, start_ns, end_ns; /* end_ns is UINT64_MAX when not ended */
+    uint32_t
+        row; /* the allocation: device, storage_id, span_id, op_name, bytes, shape, dtype, category, start */
+    uint32_t end_row;       /* the freeing record; CG_NONE when retained */
+    struct cg_list tensors; /* into logical_memory.tensor_rows */
 };
 /* Live bytes of one device or category at a point; exact, clamped on output. */
 struct live_bytes {
@@ -106,7 +112,9 @@ struct logical_memory {
     uint64_t point_count;       /* distinct timestamps */
     struct lifetime *lifetimes; /* order of doc/spec/planes.md 3.4 */
     size_t lifetime_count;
-    struct tensor_seen *tensors;
+    /* For each tensor id of a lifetime, in byte order of the ids, the first row of trace->memory that showed
+     * it: trace->memory.tensor_id[] is the id, trace->memory.timestamp_ns[] when it became known. */
+    uint32_t *tensor_rows;
     struct memory_device *devices; /* byte order */
     size_t device_count;
     uint32_t *order; /* rows of trace->memory by (time, file order); NULL when the file is in that order */
@@ -143,8 +151,19 @@ bool logical_memory_points(const struct cg_trace *trace, const struct logical_me
 /* Calls visit for the peak's point alone (nothing when there is none). */
 bool logical_memory_peak_point(const struct cg_trace *trace, const struct logical_memory *memory,
                                void (*visit)(void *context, const struct memory_point *point), void *context);
-/* Was this lifetime live after the peak's point, and how many of its tensor ids were known by then? (3.7) */
-bool lifetime_live_at_peak(const struct logical_memory *memory, const struct lifetime *lifetime);
+static inline uint64_t lifetime_start(const struct cg_trace *trace, const struct lifetime *lifetime)
+{
+    return trace->memory.timestamp_ns[lifetime->row];
+}
+/* UINT64_MAX when retained; ask end_row whether it is. */
+static inline uint64_t lifetime_end(const struct cg_trace *trace, const struct lifetime *lifetime)
+{
+    return lifetime->end_row == CG_NONE ? UINT64_MAX : trace->memory.timestamp_ns[lifetime->end_row];
+}
+/* Was it live after the peak's point (3.7)? Its tensor ids known by then are those whose time is not after
+ * peak_timestamp_ns. False when there is no peak. */
+bool lifetime_live_at_peak(const struct cg_trace *trace, const struct logical_memory *memory,
+                           const struct lifetime *lifetime);
 
 bool trace_summary_make(const struct cg_trace *trace, const struct logical_memory *memory,
                         struct trace_summary *summary);
@@ -163,7 +182,15 @@ bool node_memory_make(const struct cg_trace *trace, const struct logical_memory 
                       struct node_memory *metrics);
 void node_memory_free(struct node_memory *metrics);
 
-/* ---- shared by planes: children of spans ---- */
+/* ---- shared by planes: ancestors and children of spans ---- */
+
+/* The walk span -> parent -> ... of every span (doc/spec/trace.md 9 and 15.1). */
+struct span_walk {
+    uint32_t *depth; /* by span row: distinct ids met on the way */
+    uint8_t *cyclic; /* the walk meets an id again */
+};
+bool span_walk_make(const struct cg_trace *trace, struct span_walk *walk);
+void span_walk_free(struct span_walk *walk);
 
 /* Children in compressed rows: those of span s are child[first[s]] .. child[first[s + 1] - 1], ascending; the
  * spans without a known parent are child[first[rows]] .. child[first[rows + 1] - 1]. Cycles hang under nobody
