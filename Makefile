@@ -15,7 +15,7 @@ CUDA_INCLUDE := $(firstword $(foreach d,$(CUDA_HOME)/include /usr/local/cuda/inc
 OPT      ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wconversion -Werror
 CPPFLAGS += -D_GNU_SOURCE -DCGT_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
-ALL_CFLAGS := -std=gnu17 $(OPT) $(WARN) -fno-strict-aliasing -MMD -MP $(CPPFLAGS) $(SANITIZE) $(CFLAGS)
+ALL_CFLAGS := -std=gnu17 $(OPT) $(WARN) -fno-strict-aliasing -ffp-contract=off -MMD -MP $(CPPFLAGS) $(SANITIZE) $(CFLAGS)
 CUDA_CPPFLAGS := -isystem $(CUDA_INCLUDE)
 
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
