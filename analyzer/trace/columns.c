@@ -1,0 +1,350 @@
+#include "analyzer/trace/columns.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Kinds that have columns: T(constant suffix, member, fields, extras) */
+#define TABLES(T)                                                                                            \
+    T(SPAN_START, span, CG_SPAN_START_FIELDS, CG_SPAN_START_EXTRAS)                                          \
+    T(OP, op, CG_OP_FIELDS, CG_OP_EXTRAS)                                                                    \
+    T(TENSOR, tensor, CG_TENSOR_FIELDS, CG_NO_EXTRAS)                                                        \
+    T(TENSOR_STATS, tensor_stats, CG_TENSOR_STATS_FIELDS, CG_NO_EXTRAS)                                      \
+    T(MEMORY, memory, CG_MEMORY_FIELDS, CG_MEMORY_EXTRAS)                                                    \
+    T(DEVICE_MEMORY, device_memory, CG_DEVICE_MEMORY_FIELDS, CG_NO_EXTRAS)                                   \
+    T(DEVICE_INTERVAL, device_interval, CG_DEVICE_INTERVAL_FIELDS, CG_DEVICE_INTERVAL_EXTRAS)                \
+    T(GRADIENT, gradient, CG_GRADIENT_FIELDS, CG_NO_EXTRAS)                                                  \
+    T(EDGE, edge, CG_EDGE_FIELDS, CG_NO_EXTRAS)
+
+/* Calls V(array) for each array of a field: its values, and name_set where there is one. */
+#define ARRAYS_STR(V, c, name)      V((c)->name)
+#define ARRAYS_OPT_STR(V, c, name)  V((c)->name)
+#define ARRAYS_U64(V, c, name)      V((c)->name)
+#define ARRAYS_OPT_U64(V, c, name)  V((c)->name) V((c)->name##_set)
+#define ARRAYS_F64(V, c, name)      V((c)->name)
+#define ARRAYS_OPT_F64(V, c, name)  V((c)->name) V((c)->name##_set)
+#define ARRAYS_BOOL(V, c, name)     V((c)->name)
+#define ARRAYS_ENUM(V, c, name)     V((c)->name)
+#define ARRAYS_OPT_ENUM(V, c, name) V((c)->name)
+#define ARRAYS_U64_LIST(V, c, name) V((c)->name)
+#define ARRAYS_STR_LIST(V, c, name) V((c)->name)
+
+static bool resize(void *array_address, size_t element, size_t rows)
+{
+    void *array, *resized;
+    memcpy(&array, array_address, sizeof array);
+    resized = realloc(array, (rows > 0 ? rows : 1) * element);
+    if (resized == NULL) return false;
+    memcpy(array_address, &resized, sizeof resized);
+    return true;
+}
+
+/* resize_TABLE(): every column of one kind to that many rows. */
+#define RESIZE(array)                                               ok = ok && resize(&(array), sizeof *(array), rows);
+#define RESIZE_FIELD(name, wire, type, presence, argument, meaning) ARRAYS_##type(RESIZE, columns, name)
+#define RESIZE_TABLE(suffix, member, fields, extra_fields)                                                   \
+    static bool resize_##member(struct cg_trace *trace, size_t rows, bool extras)                            \
+    {                                                                                                        \
+        bool ok = true;                                                                                      \
+        __typeof__(&trace->member) columns = &trace->member;                                                 \
+        fields(RESIZE_FIELD) if (extras)                                                                     \
+        {                                                                                                    \
+            extra_fields(RESIZE_FIELD)                                                                       \
+        }                                                                                                    \
+        return ok;                                                                                           \
+    }
+TABLES(RESIZE_TABLE)
+
+static bool resize_span_ends(struct cg_spans *spans, size_t rows)
+{
+    return resize(&spans->closed, sizeof *spans->closed, rows) &&
+           resize(&spans->duration_ns, sizeof *spans->duration_ns, rows) &&
+           resize(&spans->parent, sizeof *spans->parent, rows);
+}
+
+static enum columns_answer make_room(struct cg_trace *trace, struct columns_capacity *capacity,
+                                     enum cg_kind kind, size_t rows, bool extras)
+{
+    enum { FIRST_ROWS = 256, MOST_ROWS = UINT32_MAX - 1 };
+    bool ok = true;
+    if (rows >= MOST_ROWS) return COLUMNS_TOO_MANY;
+    size_t larger = rows == 0 ? FIRST_ROWS : rows > MOST_ROWS / 2 ? MOST_ROWS : rows * 2;
+    switch (kind) {
+#define RESIZE_CASE(suffix, member, fields, extra_fields)                                                    \
+    case CG_KIND_##suffix:                                                                                   \
+        ok = resize_##member(trace, larger, extras);                                                         \
+        break;
+        TABLES(RESIZE_CASE)
+    default:
+        break;
+    }
+    if (ok && kind == CG_KIND_SPAN_START) ok = resize_span_ends(&trace->span, larger);
+    if (!ok) return COLUMNS_NO_MEMORY;
+    capacity->of[kind] = larger;
+    return COLUMNS_DONE;
+}
+
+/* store_TABLE(): the values of a record, which stand in the order of the table, into a row. */
+#define STORE_STR(name)                                            columns->name[row] = (cg_str)value->u;
+#define STORE_OPT_STR(name)                                        columns->name[row] = (cg_str)value->u;
+#define STORE_U64(name)                                            columns->name[row] = value->u;
+#define STORE_OPT_U64(name)                                        columns->name[row] = value->u, columns->name##_set[row] = present & 1;
+#define STORE_F64(name)                                            columns->name[row] = value->f;
+#define STORE_OPT_F64(name)                                        columns->name[row] = value->f, columns->name##_set[row] = present & 1;
+#define STORE_BOOL(name)                                           columns->name[row] = (uint8_t)value->u;
+#define STORE_ENUM(name)                                           columns->name[row] = (uint8_t)value->u;
+#define STORE_OPT_ENUM(name)                                       columns->name[row] = (uint8_t)value->u;
+#define STORE_U64_LIST(name)                                       columns->name[row] = value->list;
+#define STORE_STR_LIST(name)                                       columns->name[row] = value->list;
+#define STORE_FIELD(name, wire, type, presence, argument, meaning) STORE_##type(name) value++, present >>= 1;
+#define STORE_TABLE(suffix, member, fields, extra_fields)                                                    \
+    static void store_##member(struct cg_trace *trace, const struct record *record, bool extras)             \
+    {                                                                                                        \
+        __typeof__(&trace->member) columns = &trace->member;                                                 \
+        const union value *value = record->value;                                                            \
+        uint32_t present = record->present;                                                                  \
+        size_t row = columns->rows++;                                                                        \
+        fields(STORE_FIELD) if (extras)                                                                      \
+        {                                                                                                    \
+            extra_fields(STORE_FIELD)                                                                        \
+        }                                                                                                    \
+    }
+TABLES(STORE_TABLE)
+
+enum columns_answer columns_append(struct cg_trace *trace, struct columns_capacity *capacity,
+                                   enum cg_kind kind, const struct record *record, bool extras)
+{
+    enum columns_answer answer;
+    switch (kind) {
+#define APPEND_CASE(suffix, member, fields, extra_fields)                                                    \
+    case CG_KIND_##suffix:                                                                                   \
+        if (trace->member.rows == capacity->of[kind] &&                                                      \
+            (answer = make_room(trace, capacity, kind, trace->member.rows, extras)) != COLUMNS_DONE)         \
+            return answer;                                                                                   \
+        store_##member(trace, record, extras);                                                               \
+        break;
+        TABLES(APPEND_CASE)
+    default:
+        break;
+    }
+    return COLUMNS_DONE;
+}
+
+/* meta */
+
+#define SET_STR(name)                                             to->name = (cg_str)value->u;
+#define SET_OPT_STR(name)                                         to->name = (cg_str)value->u;
+#define SET_U64(name)                                             to->name = value->u;
+#define SET_BOOL(name)                                            to->name = value->u != 0;
+#define SET_ENUM(name)                                            to->name = (uint8_t)value->u;
+#define SET_STR_LIST(name)                                        to->name = value->list;
+#define SET_OBJECT(name)                                          ok = ok && (value->object == NULL || set_##name(&to->name, value->object));
+#define SET_OBJECT_LIST(name)                                     ok = ok && (value->objects == NULL || set_##name(to, value->objects));
+#define SET_MAP(name)                                             pairs = value->pairs;
+#define SET_FIELD(field, wire, type, presence, argument, meaning) SET_##type(field) value++;
+
+static bool set_expected(struct CG_OBJECT_GRADIENT_CONTRACT *contract, const struct record_list *list)
+{
+    contract->expected = calloc(list->count + 1, sizeof *contract->expected);
+    if (contract->expected == NULL) return false;
+    for (; contract->expected_count < list->count; contract->expected_count++) {
+        struct CG_OBJECT_GRADIENT_ENTRY *to = &contract->expected[contract->expected_count];
+        const union value *value = list->records[contract->expected_count].value;
+        CG_GRADIENT_ENTRY_FIELDS(SET_FIELD)
+    }
+    return true;
+}
+
+static bool set_families(struct CG_OBJECT_GRADIENT_CONTRACT *contract, const struct record_list *list)
+{
+    contract->families = calloc(list->count + 1, sizeof *contract->families);
+    if (contract->families == NULL) return false;
+    for (; contract->families_count < list->count; contract->families_count++) {
+        struct CG_OBJECT_GRADIENT_FAMILY *to = &contract->families[contract->families_count];
+        const union value *value = list->records[contract->families_count].value;
+        CG_GRADIENT_FAMILY_FIELDS(SET_FIELD)
+    }
+    return true;
+}
+
+static bool set_gradient_contract(struct CG_OBJECT_GRADIENT_CONTRACT *to, const struct record *record)
+{
+    const union value *value = record->value;
+    bool ok = true;
+    to->present = true;
+    CG_GRADIENT_CONTRACT_FIELDS(SET_FIELD)
+    return ok;
+}
+
+static bool set_capture_contract(struct CG_OBJECT_CONTRACT *to, const struct record *record)
+{
+    const union value *value = record->value;
+    bool ok = true;
+    to->present = true;
+    CG_CONTRACT_FIELDS(SET_FIELD)
+    return ok;
+}
+
+static bool set_comparison_identity(struct CG_OBJECT_IDENTITY *to, const struct record *record)
+{
+    const union value *value = record->value;
+    to->present = true;
+    CG_IDENTITY_FIELDS(SET_FIELD)
+    return true;
+}
+
+/* Keys in byte order; of equal keys the last one in the text first. */
+static int compare_tags(const void *left, const void *right, void *trace)
+{
+    const struct cg_pair *const *a = left, *const *b = right;
+    if ((*a)->key == (*b)->key) return *a < *b ? 1 : *a > *b ? -1 : 0;
+    return trace_compare(trace, (*a)->key, (*b)->key);
+}
+
+static bool set_tags(struct cg_trace *trace, const struct pair_list *list)
+{
+    struct cg_run *run = &trace->run;
+    const struct cg_pair **order = malloc((list->count + 1) * sizeof *order);
+    run->tags = malloc((list->count + 1) * sizeof *run->tags);
+    if (order != NULL && run->tags != NULL) {
+        for (size_t i = 0; i < list->count; i++)
+            order[i] = &list->pairs[i];
+        qsort_r(order, list->count, sizeof *order, compare_tags, trace);
+        for (size_t i = 0; i < list->count; i++)
+            if (i == 0 || order[i]->key != order[i - 1]->key) run->tags[run->tags_count++] = *order[i];
+    }
+    bool ok = order != NULL && run->tags != NULL;
+    free(order);
+    return ok;
+}
+
+bool columns_set_run(struct cg_trace *trace, const struct record *record)
+{
+    struct cg_run *to = &trace->run;
+    const union value *value = record->value;
+    const struct pair_list *pairs;
+    bool ok = true;
+    CG_META_FIELDS(SET_FIELD)
+    return ok && set_tags(trace, pairs);
+}
+
+/* spans */
+
+struct span_key {
+    uint64_t prefix; /* eight bytes of the id after what all ids have in common, in byte order */
+    uint32_t row;
+};
+
+static int compare_spans(const void *left, const void *right, void *context)
+{
+    const struct span_key *a = left, *b = right;
+    const struct cg_trace *trace = context;
+    if (a->prefix != b->prefix) return a->prefix < b->prefix ? -1 : 1;
+    return trace_compare(trace, trace->span.id[a->row], trace->span.id[b->row]);
+}
+
+/* Length of what all ids begin with. */
+static size_t common_prefix(const struct cg_trace *trace)
+{
+    struct cg_text first = trace_text(trace, trace->span.id[0]);
+    size_t common = first.length;
+    for (size_t i = 1; i < trace->span.rows && common > 0; i++) {
+        struct cg_text text = trace_text(trace, trace->span.id[i]);
+        if (text.length < common) common = text.length;
+        while (common > 0 && memcmp(text.bytes, first.bytes, common) != 0)
+            common--;
+    }
+    return common;
+}
+
+/* Zero bytes stand for what is missing: a shorter text that is a prefix comes first or ties, which
+ * trace_compare() solves. */
+static uint64_t prefix_of(struct cg_text text, size_t common)
+{
+    uint64_t prefix = 0;
+    for (size_t i = common; i < common + 8; i++)
+        prefix = prefix << 8 | (i < text.length ? (unsigned char)text.bytes[i] : 0);
+    return prefix;
+}
+
+#define PERMUTE(array)                                                                                       \
+    for (size_t i = 0; i < rows && (array) != NULL; i++)                                                     \
+        memcpy((char *)room + i * sizeof *(array), &(array)[keys[i].row], sizeof *(array));                  \
+    if ((array) != NULL) memcpy((array), room, rows * sizeof *(array));
+#define PERMUTE_FIELD(name, wire, type, presence, argument, meaning) ARRAYS_##type(PERMUTE, spans, name)
+
+static void permute_spans(struct cg_spans *spans, const struct span_key *keys, void *room)
+{
+    size_t rows = spans->rows;
+    CG_SPAN_START_FIELDS(PERMUTE_FIELD)
+    CG_SPAN_START_EXTRAS(PERMUTE_FIELD)
+    PERMUTE(spans->closed)
+    PERMUTE(spans->duration_ns)
+}
+
+static bool sort_rows(struct cg_trace *trace)
+{
+    struct cg_spans *spans = &trace->span;
+    struct span_key *keys = malloc((spans->rows + 1) * sizeof *keys);
+    void *room = malloc((spans->rows + 1) * sizeof(uint64_t));
+    bool ok = keys != NULL && room != NULL;
+    if (ok && spans->rows > 1) {
+        size_t common = common_prefix(trace);
+        bool sorted = true;
+        for (size_t i = 0; i < spans->rows; i++) {
+            keys[i] = (struct span_key){prefix_of(trace_text(trace, spans->id[i]), common), (uint32_t)i};
+            sorted = sorted && (i == 0 || compare_spans(&keys[i - 1], &keys[i], trace) < 0);
+        }
+        if (!sorted) {
+            qsort_r(keys, spans->rows, sizeof *keys, compare_spans, trace);
+            permute_spans(spans, keys, room);
+        }
+    }
+    free(keys);
+    free(room);
+    return ok;
+}
+
+bool columns_sort_spans(struct cg_trace *trace)
+{
+    struct cg_spans *spans = &trace->span;
+    if (!sort_rows(trace)) return false;
+    size_t strings = (size_t)trace_string_count(trace) + 1;
+    if (!resize(&trace->span_of_string, sizeof *trace->span_of_string, strings)) return false;
+    memset(trace->span_of_string, 0xFF, strings * sizeof *trace->span_of_string); /* CG_NONE */
+    for (size_t i = 0; i < spans->rows; i++)
+        trace->span_of_string[spans->id[i]] = (uint32_t)i;
+    for (size_t i = 0; i < spans->rows; i++)
+        spans->parent[i] = trace->span_of_string[spans->parent_id[i]];
+    return true;
+}
+
+void columns_trim(struct cg_trace *trace, bool extras)
+{
+    /* A failure to shrink leaves the column as it was. */
+#define TRIM_TABLE(suffix, member, fields, extra_fields)                                                     \
+    (void)resize_##member(trace, trace->member.rows, extras);
+    TABLES(TRIM_TABLE)
+    (void)resize_span_ends(&trace->span, trace->span.rows);
+}
+
+#define FREE(array)                                               free(array);
+#define FREE_FIELD(name, wire, type, presence, argument, meaning) ARRAYS_##type(FREE, columns, name)
+#define FREE_TABLE(suffix, member, fields, extra_fields)                                                     \
+    {                                                                                                        \
+        __typeof__(&trace->member) columns = &trace->member;                                                 \
+        fields(FREE_FIELD) extra_fields(FREE_FIELD)                                                          \
+    }
+
+void columns_free(struct cg_trace *trace)
+{
+    TABLES(FREE_TABLE)
+    free(trace->span.closed);
+    free(trace->span.duration_ns);
+    free(trace->span.parent);
+    free(trace->run.tags);
+    free(trace->run.capture_contract.gradient_contract.expected);
+    free(trace->run.capture_contract.gradient_contract.families);
+    free(trace->u64_pool);
+    free(trace->str_pool);
+    free(trace->span_of_string);
+}

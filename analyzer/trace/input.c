@@ -1,0 +1,316 @@
+#include "analyzer/trace/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "common/json_scan.h"
+
+/* READ_MAX: zlib counts in unsigned int. */
+enum { BLOCK = 1 << 20, RAW = 1 << 18, READ_MAX = 1 << 30 };
+
+struct input {
+    const char *name;
+    int fd; /* -1: bytes in memory */
+    const unsigned char *memory;
+    size_t memory_left;
+    uint64_t raw_done, raw_total;
+
+    enum { PLAIN, GZIP, ZSTD } form;
+    unsigned char *raw; /* compressed bytes, or the first bytes of a plain stream */
+    size_t raw_at, raw_end;
+    bool raw_over; /* the source has no more */
+    z_stream gzip;
+    ZSTD_DStream *zstd;
+    bool in_frame; /* the compressed data may not end here */
+
+    char *buffer;
+    size_t size;      /* without the padding */
+    size_t lines_end; /* what the last call handed out */
+    size_t filled;    /* bytes in the buffer */
+    uint64_t bytes;
+    bool over, cut;
+};
+
+static int short_of_memory(const struct input *input, struct cg_error *error)
+{
+    return cg_fail(error, CG_EXIT_IO, "%s: out of memory", input->name);
+}
+
+/* read() or its like from memory; at most size bytes, 0 at the end. */
+static int read_source(struct input *input, void *to, size_t size, size_t *got, struct cg_error *error)
+{
+    *got = 0;
+    if (input->fd < 0) {
+        *got = size < input->memory_left ? size : input->memory_left;
+        memcpy(to, input->memory, *got);
+        input->memory += *got;
+        input->memory_left -= *got;
+    } else {
+        ssize_t n;
+        do
+            n = read(input->fd, to, size);
+        while (n < 0 && errno == EINTR);
+        if (n < 0) return cg_fail(error, CG_EXIT_IO, "%s: reading failed: %s", input->name, strerror(errno));
+        *got = (size_t)n;
+    }
+    input->raw_done += *got;
+    if (*got == 0) input->raw_over = true;
+    return 0;
+}
+
+static int refill_raw(struct input *input, struct cg_error *error)
+{
+    input->raw_at = 0;
+    return read_source(input, input->raw, RAW, &input->raw_end, error);
+}
+
+static int corrupt(const struct input *input, const char *form, const char *why, struct cg_error *error)
+{
+    return cg_fail(error, CG_EXIT_INPUT, "%s: %s data cannot be decompressed: %s", input->name, form, why);
+}
+
+static int read_plain(struct input *input, char *to, size_t size, size_t *got, struct cg_error *error)
+{
+    size_t left = input->raw_end - input->raw_at;
+    if (left == 0) return read_source(input, to, size, got, error);
+    *got = left < size ? left : size;
+    memcpy(to, input->raw + input->raw_at, *got);
+    input->raw_at += *got;
+    return 0;
+}
+
+static int read_gzip(struct input *input, char *to, size_t size, size_t *got, struct cg_error *error)
+{
+    z_stream *z = &input->gzip;
+    z->next_out = (unsigned char *)to;
+    z->avail_out = (unsigned)size;
+    while (z->avail_out == size) {
+        if (input->raw_at == input->raw_end) {
+            int status = refill_raw(input, error);
+            if (status != 0) return status;
+            if (input->raw_over) {
+                if (input->in_frame) return corrupt(input, "gzip", "it ends too early", error);
+                break;
+            }
+        }
+        /* A file may hold several members, one after the other. */
+        if (!input->in_frame && inflateReset(z) != Z_OK) return corrupt(input, "gzip", "bad state", error);
+        input->in_frame = true;
+        z->next_in = input->raw + input->raw_at;
+        z->avail_in = (unsigned)(input->raw_end - input->raw_at);
+        int answer = inflate(z, Z_NO_FLUSH);
+        input->raw_at = input->raw_end - z->avail_in;
+        if (answer == Z_STREAM_END)
+            input->in_frame = false;
+        else if (answer == Z_MEM_ERROR)
+            return short_of_memory(input, error);
+        else if (answer != Z_OK)
+            return corrupt(input, "gzip", z->msg != NULL ? z->msg : "not in that form", error);
+    }
+    *got = size - z->avail_out;
+    return 0;
+}
+
+static int read_zstd(struct input *input, char *to, size_t size, size_t *got, struct cg_error *error)
+{
+    ZSTD_outBuffer out = {to, size, 0};
+    while (out.pos == 0) {
+        if (input->raw_at == input->raw_end) {
+            int status = refill_raw(input, error);
+            if (status != 0) return status;
+            if (input->raw_over) {
+                if (input->in_frame) return corrupt(input, "zstd", "it ends too early", error);
+                break;
+            }
+        }
+        ZSTD_inBuffer in = {input->raw, input->raw_end, input->raw_at};
+        size_t answer = ZSTD_decompressStream(input->zstd, &out, &in);
+        input->raw_at = in.pos;
+        if (ZSTD_isError(answer)) return corrupt(input, "zstd", ZSTD_getErrorName(answer), error);
+        input->in_frame = answer != 0;
+    }
+    *got = out.pos;
+    return 0;
+}
+
+/* Up to size bytes of the decompressed stream; 0 bytes at its end. */
+static int read_stream(struct input *input, char *to, size_t size, size_t *got, struct cg_error *error)
+{
+    if (size > READ_MAX) size = READ_MAX;
+    switch (input->form) {
+    case GZIP:
+        return read_gzip(input, to, size, got, error);
+    case ZSTD:
+        return read_zstd(input, to, size, got, error);
+    default:
+        return read_plain(input, to, size, got, error);
+    }
+}
+
+/* Looks at the first bytes of the source. */
+static int detect_form(struct input *input, struct cg_error *error)
+{
+    static const unsigned char gzip_magic[] = {0x1F, 0x8B}, zstd_magic[] = {0x28, 0xB5, 0x2F, 0xFD};
+    while (input->raw_end < sizeof zstd_magic && !input->raw_over) {
+        size_t got;
+        int status = read_source(input, input->raw + input->raw_end, RAW - input->raw_end, &got, error);
+        if (status != 0) return status;
+        input->raw_end += got;
+    }
+    if (input->raw_end >= sizeof zstd_magic && memcmp(input->raw, zstd_magic, sizeof zstd_magic) == 0) {
+        input->form = ZSTD;
+        input->zstd = ZSTD_createDStream();
+        if (input->zstd == NULL) return short_of_memory(input, error);
+    } else if (input->raw_end >= sizeof gzip_magic &&
+               memcmp(input->raw, gzip_magic, sizeof gzip_magic) == 0) {
+        /* 16: expect the gzip header and check its CRC. */
+        if (inflateInit2(&input->gzip, MAX_WBITS + 16) != Z_OK) return short_of_memory(input, error);
+        input->form = GZIP;
+    }
+    input->raw_over = false;
+    return 0;
+}
+
+static struct input *input_start(struct input input, struct cg_error *error)
+{
+    struct input *made = malloc(sizeof *made);
+    if (made != NULL) {
+        *made = input;
+        made->size = BLOCK;
+        made->raw = malloc(RAW);
+        made->buffer = malloc(BLOCK + JSON_PADDING);
+    }
+    if (made == NULL || made->raw == NULL || made->buffer == NULL)
+        short_of_memory(&input, error);
+    else if (detect_form(made, error) == 0)
+        return made;
+    if (made != NULL) {
+        input_close(made);
+    } else if (input.fd > 0) {
+        close(input.fd);
+    }
+    return NULL;
+}
+
+struct input *input_open_bytes(const char *name, const void *bytes, size_t length, struct cg_error *error)
+{
+    return input_start(
+        (struct input){.name = name, .fd = -1, .memory = bytes, .memory_left = length, .raw_total = length},
+        error);
+}
+
+/* Missing and of the wrong form is bad input; everything else that open() refuses is a failure to read. */
+static int open_status(int problem)
+{
+    return problem == ENOENT || problem == ENOTDIR || problem == ENXIO || problem == ENAMETOOLONG ||
+                   problem == ELOOP
+               ? CG_EXIT_INPUT
+               : CG_EXIT_IO;
+}
+
+struct input *input_open(const char *path, struct cg_error *error)
+{
+    bool standard = strcmp(path, "-") == 0;
+    const char *name = standard ? "standard input" : path;
+    /* O_NONBLOCK: a FIFO without a writer must not hold us up before it is refused. */
+    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) != 0) {
+        int problem = errno;
+        cg_fail(error, open_status(problem), "%s: cannot be opened: %s", name, strerror(problem));
+    } else if (S_ISDIR(status.st_mode)) {
+        cg_fail(error, CG_EXIT_INPUT, "%s: is a directory, expected a trace file", name);
+    } else if (!standard && !S_ISREG(status.st_mode)) {
+        cg_fail(error, CG_EXIT_INPUT, "%s: not a regular file (use - for standard input)", name);
+    } else {
+        uint64_t size = S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
+        return input_start((struct input){.name = name, .fd = fd, .raw_total = size}, error);
+    }
+    if (fd > STDIN_FILENO) close(fd);
+    return NULL;
+}
+
+void input_close(struct input *input)
+{
+    if (input == NULL) return;
+    if (input->form == GZIP) inflateEnd(&input->gzip);
+    ZSTD_freeDStream(input->zstd);
+    if (input->fd > STDIN_FILENO) close(input->fd);
+    free(input->raw);
+    free(input->buffer);
+    free(input);
+}
+
+/* Room for more behind what is there: moves the unfinished line to the front, and doubles when it fills
+ * everything. */
+static int make_room(struct input *input, struct cg_error *error)
+{
+    size_t unfinished = input->filled - input->lines_end;
+    if (input->lines_end > 0) {
+        memmove(input->buffer, input->buffer + input->lines_end, unfinished);
+    } else if (input->filled == input->size) {
+        char *buffer = realloc(input->buffer, input->size * 2 + JSON_PADDING);
+        if (buffer == NULL) return short_of_memory(input, error);
+        input->buffer = buffer;
+        input->size *= 2;
+    }
+    input->lines_end = 0;
+    input->filled = unfinished;
+    return 0;
+}
+
+/* The stream is over: ends the last line if need be. */
+static void end_last_line(struct input *input)
+{
+    input->over = true;
+    if (input->filled == 0) return;
+    input->cut = true;
+    input->buffer[input->filled++] = '\n'; /* there is room: the padding */
+    input->lines_end = input->filled;
+}
+
+int input_lines(struct input *input, const char **lines, size_t *length, struct cg_error *error)
+{
+    *lines = input->buffer;
+    *length = 0;
+    if (input->over) return 0;
+    int status = make_room(input, error);
+    while (status == 0 && input->lines_end == 0 && !input->over) {
+        size_t got = 0;
+        if (input->filled == input->size) status = make_room(input, error);
+        if (status == 0)
+            status =
+                read_stream(input, input->buffer + input->filled, input->size - input->filled, &got, error);
+        if (status != 0) break;
+        input->bytes += got;
+        const char *feed = memrchr(input->buffer + input->filled, '\n', got);
+        input->filled += got;
+        if (feed != NULL) input->lines_end = (size_t)(feed - input->buffer) + 1;
+        if (got == 0) end_last_line(input);
+    }
+    *lines = input->buffer;
+    *length = input->lines_end;
+    return status;
+}
+
+bool input_cut(const struct input *input)
+{
+    return input->cut;
+}
+
+uint64_t input_bytes(const struct input *input)
+{
+    return input->bytes;
+}
+
+void input_position(const struct input *input, uint64_t *done, uint64_t *total)
+{
+    *done = input->raw_done;
+    *total = input->raw_total;
+}

@@ -1,0 +1,130 @@
+#include "analyzer/trace/strings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { FIRST_BYTES = 1 << 16, FIRST_STRINGS = 1 << 10, FIRST_SLOTS = 1 << 11 };
+
+struct cg_strings *strings_new(void)
+{
+    struct cg_strings *strings = calloc(1, sizeof *strings);
+    if (strings == NULL) return NULL;
+    strings->size = FIRST_BYTES;
+    strings->bytes = malloc(FIRST_BYTES);
+    strings->capacity = FIRST_STRINGS;
+    strings->offset = malloc((FIRST_STRINGS + 1) * sizeof *strings->offset);
+    strings->slots = calloc(FIRST_SLOTS, sizeof *strings->slots);
+    strings->slot_mask = FIRST_SLOTS - 1;
+    if (strings->bytes == NULL || strings->offset == NULL || strings->slots == NULL) {
+        strings_free(strings);
+        return NULL;
+    }
+    strings->offset[0] = 0;
+    return strings;
+}
+
+void strings_free(struct cg_strings *strings)
+{
+    if (strings == NULL) return;
+    free(strings->bytes);
+    free(strings->offset);
+    free(strings->slots);
+    free(strings);
+}
+
+static uint32_t hash_of(const char *bytes, size_t length)
+{
+    return (uint32_t)XXH3_64bits(bytes, length);
+}
+
+/* The slot that holds the text, or the free one where it belongs. */
+static size_t probe(const struct cg_strings *strings, uint32_t hash, const char *bytes, size_t length)
+{
+    size_t slot = hash & strings->slot_mask;
+    for (; strings->slots[slot] != 0; slot = (slot + 1) & strings->slot_mask) {
+        if ((uint32_t)(strings->slots[slot] >> 32) != hash) continue;
+        struct cg_text text = strings_text(strings, (cg_str)strings->slots[slot]);
+        if (text.length == length && memcmp(text.bytes, bytes, length) == 0) break;
+    }
+    return slot;
+}
+
+/* A new text needs no comparison in the larger table: the texts of the old one differ. */
+static bool grow_slots(struct cg_strings *strings)
+{
+    size_t size = (strings->slot_mask + 1) * 2;
+    uint64_t *slots = calloc(size, sizeof *slots);
+    if (slots == NULL) return false;
+    for (size_t old = 0; old <= strings->slot_mask; old++) {
+        if (strings->slots[old] == 0) continue;
+        size_t slot = (strings->slots[old] >> 32) & (size - 1);
+        while (slots[slot] != 0)
+            slot = (slot + 1) & (size - 1);
+        slots[slot] = strings->slots[old];
+    }
+    free(strings->slots);
+    strings->slots = slots;
+    strings->slot_mask = size - 1;
+    return true;
+}
+
+static bool reserve(struct cg_strings *strings, size_t length)
+{
+    if (length > strings->size - strings->used) {
+        size_t size = strings->size * 2 > strings->used + length ? strings->size * 2 : strings->used + length;
+        char *bytes = realloc(strings->bytes, size);
+        if (bytes == NULL) return false;
+        strings->bytes = bytes;
+        strings->size = size;
+    }
+    if (strings->count == strings->capacity) {
+        uint32_t capacity = strings->capacity > UINT32_MAX / 2 ? UINT32_MAX - 1 : strings->capacity * 2;
+        if (strings->count == capacity) return false;
+        uint64_t *offset = realloc(strings->offset, ((size_t)capacity + 1) * sizeof *offset);
+        if (offset == NULL) return false;
+        strings->offset = offset;
+        strings->capacity = capacity;
+    }
+    return true;
+}
+
+cg_str strings_intern(struct cg_strings *strings, const char *bytes, size_t length)
+{
+    uint32_t hash = hash_of(bytes, length);
+    size_t slot = probe(strings, hash, bytes, length);
+    if (strings->slots[slot] != 0) return (cg_str)strings->slots[slot];
+    if (!reserve(strings, length)) return CG_ABSENT;
+    /* At most three quarters full. */
+    if (strings->count >= strings->slot_mask / 4 * 3) {
+        if (!grow_slots(strings)) return CG_ABSENT;
+        slot = probe(strings, hash, bytes, length);
+    }
+    memcpy(strings->bytes + strings->used, bytes, length);
+    strings->used += length;
+    strings->count++;
+    strings->offset[strings->count] = strings->used;
+    strings->slots[slot] = (uint64_t)hash << 32 | strings->count;
+    return strings->count;
+}
+
+cg_str strings_find(const struct cg_strings *strings, const char *bytes, size_t length)
+{
+    return (cg_str)strings->slots[probe(strings, hash_of(bytes, length), bytes, length)];
+}
+
+void strings_trim(struct cg_strings *strings)
+{
+    char *bytes = realloc(strings->bytes, strings->used + 1);
+    if (bytes != NULL) {
+        strings->bytes = bytes;
+        strings->size = strings->used + 1;
+    }
+    uint64_t *offset = realloc(strings->offset, ((size_t)strings->count + 1) * sizeof *offset);
+    if (offset != NULL) {
+        strings->offset = offset;
+        strings->capacity = strings->count;
+    }
+}

@@ -1,0 +1,34 @@
+/* Interned strings: each text once, named by a number from 1. */
+#ifndef CGTRACE_ANALYZER_TRACE_STRINGS_H
+#define CGTRACE_ANALYZER_TRACE_STRINGS_H
+
+#include "analyzer/trace/trace.h"
+
+struct cg_strings {
+    char *bytes; /* all texts, one after the other */
+    size_t used, size;
+    uint64_t *offset; /* text n is bytes[offset[n - 1]] up to bytes[offset[n]] */
+    uint32_t count, capacity;
+    uint64_t *slots; /* open addressing, linear probing: low half of the hash << 32 | number; 0 is free */
+    size_t slot_mask;
+};
+
+/* NULL when memory is short. */
+struct cg_strings *strings_new(void);
+void strings_free(struct cg_strings *strings);
+
+/* The number of the text, new if need be; CG_ABSENT when memory is short or 2^32-2 strings are there. */
+cg_str strings_intern(struct cg_strings *strings, const char *bytes, size_t length);
+cg_str strings_find(const struct cg_strings *strings, const char *bytes, size_t length);
+
+/* Gives back what was reserved for growth. */
+void strings_trim(struct cg_strings *strings);
+
+static inline struct cg_text strings_text(const struct cg_strings *strings, cg_str string)
+{
+    if (string == CG_ABSENT) return (struct cg_text){NULL, 0};
+    uint64_t begin = strings->offset[string - 1];
+    return (struct cg_text){strings->bytes + begin, strings->offset[string] - begin};
+}
+
+#endif
