@@ -28,8 +28,9 @@ struct health_issue {
     C(closed_spans)                                                                                          \
     C(root_spans)                                                                                            \
     C(measured_spans)                                                                                        \
-    C(operations) C(tensors) C(memory_events) C(device_memory_samples) C(device_intervals) C(gradients)      \
-        C(call_edges) C(data_edges) C(forward_spans) C(backward_spans) C(optimizer_spans)
+    C(operations)                                                                                            \
+    C(tensors) C(memory_events) C(device_memory_samples) C(device_intervals) C(gradients) C(call_edges)      \
+        C(data_edges) C(forward_spans) C(backward_spans) C(optimizer_spans)
 #define HEALTH_COVERAGE_MEMBER(name) uint64_t name;
 struct health_coverage {
     HEALTH_COVERAGE(HEALTH_COVERAGE_MEMBER)
@@ -53,6 +54,13 @@ void health_message(const struct cg_trace *trace, const struct health_issue *iss
                     char message[HEALTH_MESSAGE_SIZE]);
 /* Wire name of a code, such as "open_span". */
 const char *health_code_name(int code);
+
+/* The digest of a contract's expected gradients (doc/spec/trace.md 4.5): "sha256:" and 64 hex digits. False
+ * when memory is short. */
+#define GRADIENT_DIGEST_SIZE 72
+bool gradient_manifest_digest(const struct cg_trace *trace,
+                              const struct CG_OBJECT_GRADIENT_CONTRACT *contract,
+                              char digest[GRADIENT_DIGEST_SIZE]);
 
 /* ---- trace summary (doc/spec/trace.md 9) ---- */
 
