@@ -1,0 +1,26 @@
+# Examples: programs to record. Linked with the simulated driver and runtime (by their SONAMEs), so that no toolkit library is
+# needed to build them; where a GPU is, the loader finds the real ones instead.
+EXAMPLE_DIR := $(BUILD)/examples
+
+$(EXAMPLE_DIR)/trainer: $(BUILD)/obj/examples/trainer.o $(BUILD)/sim/libcuda.so.1
+	@mkdir -p $(@D)
+	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -lm
+$(BUILD)/obj/examples/trainer.o: examples/trainer_kernels.ptx
+$(EXAMPLE_DIR)/libtrainer_kernels.so: $(BUILD)/pic/examples/trainer_kernels_host.o
+	@mkdir -p $(@D)
+	$(CC) -shared $(SANITIZE) $(LDFLAGS) -o $@ $^ -lm
+$(BUILD)/pic/examples/trainer_kernels_host.o: examples/trainer_kernels_host.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -fPIC -c -o $@ $<
+
+# With the toolkit's own shared runtime as it would be built anywhere; not under a sanitizer, which nvcc's own link lacks.
+NVCC := $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc /usr/local/cuda/bin/nvcc) $(shell command -v nvcc 2>/dev/null))
+$(EXAMPLE_DIR)/trainer_cuda: examples/trainer_cuda.cu
+	@mkdir -p $(@D)
+	$(NVCC) -O2 -cudart shared -o $@ $<
+
+EXAMPLE_TARGETS := $(EXAMPLE_DIR)/trainer $(EXAMPLE_DIR)/libtrainer_kernels.so $(if $(NVCC),$(EXAMPLE_DIR)/trainer_cuda)
+ifneq ($(wildcard tests/sim/build.mk),)
+TEST_TARGETS  += $(EXAMPLE_TARGETS)
+EXTRA_TARGETS += $(EXAMPLE_TARGETS)
+endif
