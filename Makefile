@@ -43,6 +43,11 @@ $(BUILD)/obj/%.o: %.c
 $(BUILD)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -c -o $@ $<
+# cuda.h renames functions with macros; the hooks name symbols, and take those macros back.
+$(BUILD)/gen/cuda_undef.h: $(CUDA_INCLUDE)/cuda.h
+	@mkdir -p $(@D)
+	sed -n 's/^ *#define \(cu[A-Z][A-Za-z0-9_]*\)  *\(cu\|__CUDA_API_PT\).*/#undef \1/p' $< | sort -u > $@
+$(call pics,$(PRELOAD_SRC)): $(BUILD)/gen/cuda_undef.h
 $(BUILD)/pic/%.o: %.S
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -fPIC -c -o $@ $<

@@ -1,0 +1,5 @@
+#include "preload/hooks/bodies.h"
+
+#define HOOK_FAMILY "preload/hooks/copy.def"
+#define HOOK(...)   HOOK_WRAPPER(__VA_ARGS__)
+#include "preload/hooks/all.def"

@@ -1,0 +1,59 @@
+/* What is remembered about the driver's handles, by handle: streams, functions and kernels, contexts.
+ *
+ * A handle's meaning ends with the object: the driver gives the same value to the next one. So each entry is
+ * forgotten by the call that destroys the object, and whoever meets a handle that is not here asks the driver.
+ *
+ * Reading takes no lock. Writing takes one, is rare (first meetings and ends of life), and never calls out. */
+#ifndef CGTRACE_PRELOAD_HOOKS_HANDLES_H
+#define CGTRACE_PRELOAD_HOOKS_HANDLES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct handle_slot {
+    _Atomic uint64_t handle; /* 0: free, and the end of a search; never free again */
+    _Atomic uint64_t value;  /* 0: forgotten; the slot may be given to another handle */
+    uint64_t owner;          /* under the lock */
+};
+struct handle_table {
+    uint64_t mask;
+    uint64_t used; /* under the lock */
+    struct handle_slot slot[];
+};
+struct handle_map {
+    _Atomic(struct handle_table *) table;
+    atomic_flag lock;
+};
+
+extern struct handle_map handle_streams;   /* CUstream: struct hook_stream, packed */
+extern struct handle_map handle_functions; /* CUfunction and CUkernel: number of the name; owner: its module */
+extern struct handle_map handle_contexts;  /* CUcontext: device + 1 */
+extern struct handle_map handle_pools;     /* device + 1: its current pool */
+
+static inline uint64_t handle_hash(uint64_t handle) { return (handle >> 4) * 0x9e3779b97f4a7c15u >> 20; }
+
+/* The value of a handle, 0 when there is none. */
+static inline uint64_t handle_get(struct handle_map *map, uint64_t handle)
+{
+    /* Acquire: pairs with the release in handle_put(), which orders a table's contents before its address. */
+    struct handle_table *table = atomic_load_explicit(&map->table, memory_order_acquire);
+    if (!table || !handle) return 0;
+    for (uint64_t at = handle_hash(handle) & table->mask;; at = (at + 1) & table->mask) {
+        struct handle_slot *slot = &table->slot[at];
+        /* Acquire: pairs with the release of the handle, which comes after its value. */
+        uint64_t found = atomic_load_explicit(&slot->handle, memory_order_acquire);
+        if (found == handle) return atomic_load_explicit(&slot->value, memory_order_relaxed);
+        if (!found) return 0;
+    }
+}
+/* Sets a handle's value. owner: what handle_forget_owner() forgets it by. Nothing is remembered where there is
+ * no memory for it: the driver is asked again then. Keeps errno. */
+void handle_put(struct handle_map *map, uint64_t handle, uint64_t value, uint64_t owner);
+void handle_forget(struct handle_map *map, uint64_t handle);
+/* Forgets all handles of this owner, and those whose owner was not known. */
+void handle_forget_owner(struct handle_map *map, uint64_t owner);
+uint64_t handle_owner(struct handle_map *map, uint64_t handle);
+void handle_forget_all(struct handle_map *map);
+
+#endif

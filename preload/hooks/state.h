@@ -1,0 +1,80 @@
+/* What the hooks know about the calling thread and about streams, contexts and kernels. */
+#ifndef CGTRACE_PRELOAD_HOOKS_STATE_H
+#define CGTRACE_PRELOAD_HOOKS_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "preload/hooks/cuda.h"
+#include "preload/hooks/handles.h"
+#include "preload/record/record.h"
+
+struct hook_thread {
+    CUcontext context;    /* the current one, when known */
+    uint32_t per_thread;  /* string of this thread's default stream; 0: not made yet */
+    uint16_t runtime;     /* the runtime call that the thread is in: its number; 0: in none */
+    uint8_t device;       /* of the current context; CAP_NO_DEVICE without one */
+    bool known;           /* context and device hold */
+    uint32_t driver_calls; /* recorded inside the runtime call */
+};
+extern _Thread_local struct hook_thread hook_thread __attribute__((tls_model("initial-exec")));
+
+/* A stream as records name it. string 0: a call without a stream. */
+struct hook_stream {
+    uint32_t string;
+    uint8_t device;
+};
+
+/* Asks the driver for the current context and its device (cuCtxGetCurrent, cuCtxGetDevice). */
+void hook_ask_context(void);
+static inline uint8_t hook_device(void)
+{
+    if (!hook_thread.known) hook_ask_context();
+    return hook_thread.device;
+}
+/* The current context as owner of memory. Asked anew each time: allocations are rare enough, and a context
+ * may have been made current by a way that no hook sees. */
+static inline uint64_t hook_owner_context(void)
+{
+    hook_ask_context();
+    return (uintptr_t)hook_thread.context;
+}
+/* The pool that stream-ordered allocations on this device come from (cuDeviceGetMemPool); 0: not known. */
+uint64_t hook_current_pool(uint8_t device);
+
+/* Contexts: made current, seen for the first time. */
+void hook_context_current(CUcontext context);
+void hook_context_created(CUcontext context, CUdevice device);
+static inline void hook_context_unknown(void) { hook_thread.known = false; }
+
+/* Streams. per_thread: what NULL means. First meetings go the slow way. */
+extern _Atomic uint32_t hook_legacy; /* string of the legacy default stream; 0: not made yet */
+struct hook_stream hook_stream_first(CUstream stream);
+struct hook_stream hook_default_stream_first(bool per_thread);
+static inline struct hook_stream hook_stream(CUstream stream, bool per_thread)
+{
+    if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_PER_THREAD) {
+        if (stream) per_thread = stream == CU_STREAM_PER_THREAD;
+        uint32_t string = per_thread ? hook_thread.per_thread
+                                     : atomic_load_explicit(&hook_legacy, memory_order_relaxed);
+        if (string) return (struct hook_stream){string, hook_device()};
+        return hook_default_stream_first(per_thread);
+    }
+    uint64_t packed = handle_get(&handle_streams, (uintptr_t)stream);
+    if (packed) return (struct hook_stream){(uint32_t)packed, (uint8_t)(packed >> 32)};
+    return hook_stream_first(stream);
+}
+static inline struct hook_stream hook_no_stream(void) { return (struct hook_stream){0, hook_device()}; }
+
+/* The number of a kernel's mangled name (cuFuncGetName at the first meeting); 0 when it cannot be had. */
+uint32_t hook_kernel_name_first(CUfunction function);
+static inline uint32_t hook_kernel_name(CUfunction function)
+{
+    uint64_t known = handle_get(&handle_functions, (uintptr_t)function);
+    return known ? (uint32_t)known : hook_kernel_name_first(function);
+}
+
+/* Free and total memory of the current device into the trace (cuMemGetInfo_v2). */
+void hook_sample(struct record_call *call);
+
+#endif

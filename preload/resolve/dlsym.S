@@ -1,0 +1,138 @@
+/* dlsym(handle, name) as programs see it. A name that is not in the tables goes on to the real dlsym by a jump,
+ * with the caller's return address still in place: the real one asks that address who is calling, and answers
+ * RTLD_NEXT accordingly. (A call from here would make RTLD_NEXT start behind this library: another library
+ * that wraps dlsym would then find itself, without end.)
+ *
+ * All names in the tables begin with "cu" or "__cu": everything else costs a comparison or two. No byte behind
+ * the end of the name is read. */
+
+#if defined(__x86_64__)
+        .text
+        .globl  dlsym
+        .type   dlsym, @function
+        .p2align 4
+dlsym:
+        .cfi_startproc
+        endbr64
+        testq   %rsi, %rsi
+        je      .Lforeign
+        cmpb    $'c', (%rsi)
+        jne     .Lunderscores
+        cmpb    $'u', 1(%rsi)
+        je      .Lcandidate
+.Lforeign:
+        movq    resolve_dlsym_real(%rip), %rax
+        testq   %rax, %rax
+        je      .Lfind
+        jmp     *%rax
+.Lunderscores:
+        cmpb    $'_', (%rsi)
+        jne     .Lforeign
+        cmpb    $'_', 1(%rsi)
+        jne     .Lforeign
+        cmpb    $'c', 2(%rsi)
+        jne     .Lforeign
+        cmpb    $'u', 3(%rsi)
+        jne     .Lforeign
+.Lcandidate:
+        pushq   %rdi
+        .cfi_adjust_cfa_offset 8
+        pushq   %rsi
+        .cfi_adjust_cfa_offset 8
+        subq    $8, %rsp
+        .cfi_adjust_cfa_offset 8
+        call    resolve_is_ours
+        addq    $8, %rsp
+        .cfi_adjust_cfa_offset -8
+        popq    %rsi
+        .cfi_adjust_cfa_offset -8
+        popq    %rdi
+        .cfi_adjust_cfa_offset -8
+        testl   %eax, %eax
+        je      .Lforeign
+        jmp     resolve_dlsym_ours
+.Lfind:
+        pushq   %rdi
+        .cfi_adjust_cfa_offset 8
+        pushq   %rsi
+        .cfi_adjust_cfa_offset 8
+        subq    $8, %rsp
+        .cfi_adjust_cfa_offset 8
+        call    resolve_true_dlsym
+        addq    $8, %rsp
+        .cfi_adjust_cfa_offset -8
+        popq    %rsi
+        .cfi_adjust_cfa_offset -8
+        popq    %rdi
+        .cfi_adjust_cfa_offset -8
+        jmp     *%rax
+        .cfi_endproc
+        .size   dlsym, .-dlsym
+
+#elif defined(__aarch64__)
+        .text
+        .globl  dlsym
+        .type   dlsym, %function
+        .p2align 4
+dlsym:
+        .cfi_startproc
+        hint    #34                     /* bti c */
+        cbz     x1, .Lforeign
+        ldrb    w9, [x1]
+        cmp     w9, #'c'
+        b.ne    .Lunderscores
+        ldrb    w9, [x1, #1]
+        cmp     w9, #'u'
+        b.eq    .Lcandidate
+.Lforeign:
+        adrp    x16, resolve_dlsym_real
+        ldr     x16, [x16, #:lo12:resolve_dlsym_real]
+        cbz     x16, .Lfind
+        br      x16
+.Lunderscores:
+        cmp     w9, #'_'
+        b.ne    .Lforeign
+        ldrb    w9, [x1, #1]
+        cmp     w9, #'_'
+        b.ne    .Lforeign
+        ldrb    w9, [x1, #2]
+        cmp     w9, #'c'
+        b.ne    .Lforeign
+        ldrb    w9, [x1, #3]
+        cmp     w9, #'u'
+        b.ne    .Lforeign
+.Lcandidate:
+        stp     x29, x30, [sp, #-32]!
+        .cfi_def_cfa_offset 32
+        .cfi_offset x29, -32
+        .cfi_offset x30, -24
+        stp     x0, x1, [sp, #16]
+        bl      resolve_is_ours
+        mov     w9, w0
+        ldp     x0, x1, [sp, #16]
+        ldp     x29, x30, [sp], #32
+        .cfi_restore x29
+        .cfi_restore x30
+        .cfi_def_cfa_offset 0
+        cbz     w9, .Lforeign
+        b       resolve_dlsym_ours
+.Lfind:
+        stp     x29, x30, [sp, #-32]!
+        .cfi_def_cfa_offset 32
+        .cfi_offset x29, -32
+        .cfi_offset x30, -24
+        stp     x0, x1, [sp, #16]
+        bl      resolve_true_dlsym
+        mov     x16, x0
+        ldp     x0, x1, [sp, #16]
+        ldp     x29, x30, [sp], #32
+        .cfi_restore x29
+        .cfi_restore x30
+        .cfi_def_cfa_offset 0
+        br      x16
+        .cfi_endproc
+        .size   dlsym, .-dlsym
+#else
+#error "dlsym.S: no code for this machine"
+#endif
+        .section .note.GNU-stack, "", %progbits

@@ -1,0 +1,100 @@
+/* The part of dlsym that is written in C: names that are in the tables, and finding the real functions. */
+#include "preload/resolve/resolve.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/* dlsym.S defines the exported symbol and calls these. */
+extern __attribute__((visibility("default"))) void *dlsym(void *restrict handle, const char *restrict name);
+HIDDEN resolve_dlsym_fn *resolve_dlsym_real;
+HIDDEN int resolve_is_ours(const char *name);
+HIDDEN void *resolve_dlsym_ours(void *handle, const char *name);
+
+_Atomic(void *) resolve_reals[HOOK_COUNT];
+
+/* Constructors of other libraries may look names up before ours has run: so this is found on demand. Two
+ * threads that come here at once find the same. */
+HIDDEN resolve_dlsym_fn *resolve_true_dlsym(void)
+{
+    if (resolve_dlsym_real) return resolve_dlsym_real;
+    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
+    int kept = errno;
+    void *found = NULL;
+    for (size_t i = 0; !found && i < sizeof versions / sizeof *versions; i++)
+        found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+    errno = kept;
+    if (!found) __builtin_trap(); /* no libc that this library can run on */
+    resolve_dlsym_real = (resolve_dlsym_fn *)found;
+    return resolve_dlsym_real;
+}
+
+HIDDEN int resolve_is_ours(const char *name) { return resolve_name(name) != RESOLVE_NONE; }
+
+/* The driver, when it is loaded: found by its SONAME, whatever file it came from. It stays loaded from then
+ * on, since addresses in it are kept. */
+static void *driver_handle(void)
+{
+    static _Atomic(void *) known;
+    void *handle = atomic_load_explicit(&known, memory_order_acquire);
+    if (handle) return handle;
+    handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    /* A failed dlopen leaves its message behind; nobody has asked for it. */
+    if (!handle) dlerror();
+    atomic_store_explicit(&known, handle, memory_order_release);
+    return handle;
+}
+
+void *resolve_driver_symbol(const char *name)
+{
+    void *driver = driver_handle();
+    void *found = driver ? resolve_true_dlsym()(driver, name) : NULL;
+    if (driver && !found) dlerror();
+    return found;
+}
+
+static int not_found(void)
+{
+    return 500; /* CUDA_ERROR_NOT_FOUND, cudaErrorSymbolNotFound */
+}
+
+void *resolve_find_real(unsigned hook)
+{
+    int kept = errno;
+    const char *name = hook_api_names[hook];
+    void *found = resolve_true_dlsym()(RTLD_NEXT, name);
+    if (!found) {
+        dlerror();
+        found = resolve_driver_symbol(name);
+    }
+    errno = kept;
+    if (!found) return (void *)not_found; /* asked again next time: it may be loaded by then */
+    atomic_store_explicit(&resolve_reals[hook], found, memory_order_relaxed);
+    return found;
+}
+
+/* A look-up of a name in the tables. The wrapper is handed out only for the driver's own symbol: a program may
+ * well have a function of that name of its own, which a wrapper would then take for the driver's.
+ *
+ * RTLD_NEXT asks for what comes behind the caller; that is answered by the real dlsym alone (dlsym.S jumps
+ * there), because seen from here it would be what comes behind this library: the caller itself, perhaps. */
+void *resolve_dlsym_ours(void *handle, const char *name)
+{
+    resolve_dlsym_fn *true_dlsym = resolve_true_dlsym();
+    unsigned hook = resolve_name(name);
+    void *wrapper = resolve_wrapper(hook);
+    void *found = true_dlsym(handle, name);
+    /* Our own export, found through the program's scope: an answer only where the program would have had one
+     * without us. */
+    if (found == wrapper) return true_dlsym(RTLD_NEXT, name) ? wrapper : NULL;
+    if (!found) return NULL;
+    int kept = errno;
+    bool driver = found == resolve_driver_symbol(name);
+    errno = kept;
+    if (!driver) return found;
+    atomic_store_explicit(&resolve_reals[hook], found, memory_order_relaxed);
+    return wrapper;
+}
