@@ -5,8 +5,8 @@
  *     #define HOOK(...) HOOK_WRAPPER(__VA_ARGS__)
  *     #include "preload/hooks/all.def"
  *
- * Every wrapper is a hidden function hook_<symbol>; the exported symbol is an alias of it, so that no wrapper is
- * reached through the dynamic symbol table from inside. */
+ * Every wrapper is a hidden function hook_<symbol>; the exported symbol is an alias of it, so that no wrapper
+ * is reached through the dynamic symbol table from inside. */
 #ifndef CGTRACE_PRELOAD_HOOKS_BODIES_H
 #define CGTRACE_PRELOAD_HOOKS_BODIES_H
 
@@ -17,8 +17,9 @@
 #define REAL(symbol) ((__typeof__(&hook_##symbol))resolve_real(HOOK_##symbol))
 
 #define HOOK_WRAPPER(symbol, per_thread, kind, parameters, arguments, detail)                                \
-    extern __attribute__((alias("hook_" #symbol), visibility("default")))                                    \
-    __typeof__(hook_##symbol) export_##symbol __asm__(#symbol);                                              \
+    extern                                                                                                   \
+        __attribute__((alias("hook_" #symbol),                                                               \
+                       visibility("default"))) __typeof__(hook_##symbol) export_##symbol __asm__(#symbol);   \
     HOOK_WRAPPER_##kind(symbol, per_thread, parameters, arguments, HOOK_EXPAND detail)
 
 /* Enters under the number of the runtime's call when the thread is in one: its driver call is then recorded
@@ -31,17 +32,18 @@ static inline bool hook_enter(struct record_call *call, enum hook_id hook)
 }
 
 /* In details. */
-#define NO_STREAM      hook_no_stream()
-#define DEFAULT_STREAM hook_stream(NULL, per_thread_form)
-#define STREAM(handle) hook_stream(handle, per_thread_form)
-#define OWNER_CONTEXT  hook_owner_context()
+#define NO_STREAM          hook_no_stream()
+#define DEFAULT_STREAM     hook_stream(NULL, per_thread_form)
+#define STREAM(handle)     hook_stream(handle, per_thread_form)
+#define OWNER_CONTEXT      hook_owner_context()
 #define OWNER_CURRENT_POOL hook_current_pool(call.device)
 
 #define HOOK_WRAPPER_CUSTOM(symbol, per_thread, parameters, arguments, ...)
 
 #define HOOK_WRAPPER_ALLOC(symbol, per_thread, parameters, arguments, ...)                                   \
     HOOK_ALLOC_BODY(symbol, per_thread, parameters, arguments, __VA_ARGS__)
-#define HOOK_ALLOC_BODY(symbol, per_thread, parameters, arguments, memory, address_, bytes_, stream_, owner_) \
+#define HOOK_ALLOC_BODY(symbol, per_thread, parameters, arguments, memory, address_, bytes_, stream_,        \
+                        owner_)                                                                              \
     CUresult hook_##symbol parameters                                                                        \
     {                                                                                                        \
         enum { per_thread_form = per_thread };                                                               \

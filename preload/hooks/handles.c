@@ -17,16 +17,19 @@ static void lock(struct handle_map *map)
     while (atomic_flag_test_and_set_explicit(&map->lock, memory_order_acquire))
         sched_yield();
 }
-static void unlock(struct handle_map *map) { atomic_flag_clear_explicit(&map->lock, memory_order_release); }
+static void unlock(struct handle_map *map)
+{
+    atomic_flag_clear_explicit(&map->lock, memory_order_release);
+}
 
 static size_t table_bytes(uint64_t slots)
 {
     return sizeof(struct handle_table) + slots * sizeof(struct handle_slot);
 }
 
-/* The slot of a handle, or where it is to go: the first forgotten one on its way, else the free one at the end
- * of it. There is always a free one. A reader that is looking at a forgotten handle just then may read the new
- * one's value: only a program that uses a handle while it destroys it is there. */
+/* The slot of a handle, or where it is to go: the first forgotten one on its way, else the free one at the
+ * end of it. There is always a free one. A reader that is looking at a forgotten handle just then may read
+ * the new one's value: only a program that uses a handle while it destroys it is there. */
 static struct handle_slot *find(struct handle_table *table, uint64_t handle)
 {
     struct handle_slot *forgotten = NULL;
@@ -110,7 +113,10 @@ static void forget(struct handle_map *map, bool all, uint64_t owner)
     }
     unlock(map);
 }
-void handle_forget_owner(struct handle_map *map, uint64_t owner) { forget(map, false, owner); }
+void handle_forget_owner(struct handle_map *map, uint64_t owner)
+{
+    forget(map, false, owner);
+}
 void handle_forget_all(struct handle_map *map)
 {
     atomic_flag_clear_explicit(&map->lock, memory_order_release); /* see state.c: a child after fork */

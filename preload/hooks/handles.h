@@ -1,9 +1,11 @@
 /* What is remembered about the driver's handles, by handle: streams, functions and kernels, contexts.
  *
  * A handle's meaning ends with the object: the driver gives the same value to the next one. So each entry is
- * forgotten by the call that destroys the object, and whoever meets a handle that is not here asks the driver.
+ * forgotten by the call that destroys the object, and whoever meets a handle that is not here asks the
+ * driver.
  *
- * Reading takes no lock. Writing takes one, is rare (first meetings and ends of life), and never calls out. */
+ * Reading takes no lock. Writing takes one, is rare (first meetings and ends of life), and never calls out.
+ */
 #ifndef CGTRACE_PRELOAD_HOOKS_HANDLES_H
 #define CGTRACE_PRELOAD_HOOKS_HANDLES_H
 
@@ -26,12 +28,16 @@ struct handle_map {
     atomic_flag lock;
 };
 
-extern struct handle_map handle_streams;   /* CUstream: struct hook_stream, packed */
-extern struct handle_map handle_functions; /* CUfunction and CUkernel: number of the name; owner: its module */
-extern struct handle_map handle_contexts;  /* CUcontext: device + 1 */
-extern struct handle_map handle_pools;     /* device + 1: its current pool */
+extern struct handle_map handle_streams; /* CUstream: struct hook_stream, packed */
+extern struct handle_map
+    handle_functions;                     /* CUfunction and CUkernel: number of the name; owner: its module */
+extern struct handle_map handle_contexts; /* CUcontext: device + 1 */
+extern struct handle_map handle_pools;    /* device + 1: its current pool */
 
-static inline uint64_t handle_hash(uint64_t handle) { return (handle >> 4) * 0x9e3779b97f4a7c15u >> 20; }
+static inline uint64_t handle_hash(uint64_t handle)
+{
+    return (handle >> 4) * 0x9e3779b97f4a7c15u >> 20;
+}
 
 /* The value of a handle, 0 when there is none. */
 static inline uint64_t handle_get(struct handle_map *map, uint64_t handle)
@@ -47,8 +53,8 @@ static inline uint64_t handle_get(struct handle_map *map, uint64_t handle)
         if (!found) return 0;
     }
 }
-/* Sets a handle's value. owner: what handle_forget_owner() forgets it by. Nothing is remembered where there is
- * no memory for it: the driver is asked again then. Keeps errno. */
+/* Sets a handle's value. owner: what handle_forget_owner() forgets it by. Nothing is remembered where there
+ * is no memory for it: the driver is asked again then. Keeps errno. */
 void handle_put(struct handle_map *map, uint64_t handle, uint64_t value, uint64_t owner);
 void handle_forget(struct handle_map *map, uint64_t handle);
 /* Forgets all handles of this owner, and those whose owner was not known. */

@@ -98,11 +98,13 @@ struct hook_stream hook_default_stream_first(bool per_thread)
 {
     int kept = errno;
     uint32_t string;
-    if (per_thread)
-        string = hook_thread.per_thread =
-            numbered_string("per-thread", (unsigned long)syscall(SYS_gettid));
-    else
-        string = hook_legacy = record_string("legacy", 6);
+    if (per_thread) {
+        string = numbered_string("per-thread", (unsigned long)syscall(SYS_gettid));
+        hook_thread.per_thread = string;
+    } else {
+        string = record_string("legacy", 6);
+        atomic_store_explicit(&hook_legacy, string, memory_order_relaxed);
+    }
     errno = kept;
     return (struct hook_stream){string, hook_device()};
 }

@@ -10,11 +10,11 @@
 #include "preload/record/record.h"
 
 struct hook_thread {
-    CUcontext context;    /* the current one, when known */
-    uint32_t per_thread;  /* string of this thread's default stream; 0: not made yet */
-    uint16_t runtime;     /* the runtime call that the thread is in: its number; 0: in none */
-    uint8_t device;       /* of the current context; CAP_NO_DEVICE without one */
-    bool known;           /* context and device hold */
+    CUcontext context;     /* the current one, when known */
+    uint32_t per_thread;   /* string of this thread's default stream; 0: not made yet */
+    uint16_t runtime;      /* the runtime call that the thread is in: its number; 0: in none */
+    uint8_t device;        /* of the current context; CAP_NO_DEVICE without one */
+    bool known;            /* context and device hold */
     uint32_t driver_calls; /* recorded inside the runtime call */
 };
 extern _Thread_local struct hook_thread hook_thread __attribute__((tls_model("initial-exec")));
@@ -45,7 +45,10 @@ uint64_t hook_current_pool(uint8_t device);
 /* Contexts: made current, seen for the first time. */
 void hook_context_current(CUcontext context);
 void hook_context_created(CUcontext context, CUdevice device);
-static inline void hook_context_unknown(void) { hook_thread.known = false; }
+static inline void hook_context_unknown(void)
+{
+    hook_thread.known = false;
+}
 
 /* Streams. per_thread: what NULL means. First meetings go the slow way. */
 extern _Atomic uint32_t hook_legacy; /* string of the legacy default stream; 0: not made yet */
@@ -55,8 +58,8 @@ static inline struct hook_stream hook_stream(CUstream stream, bool per_thread)
 {
     if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_PER_THREAD) {
         if (stream) per_thread = stream == CU_STREAM_PER_THREAD;
-        uint32_t string = per_thread ? hook_thread.per_thread
-                                     : atomic_load_explicit(&hook_legacy, memory_order_relaxed);
+        uint32_t string =
+            per_thread ? hook_thread.per_thread : atomic_load_explicit(&hook_legacy, memory_order_relaxed);
         if (string) return (struct hook_stream){string, hook_device()};
         return hook_default_stream_first(per_thread);
     }
@@ -64,7 +67,10 @@ static inline struct hook_stream hook_stream(CUstream stream, bool per_thread)
     if (packed) return (struct hook_stream){(uint32_t)packed, (uint8_t)(packed >> 32)};
     return hook_stream_first(stream);
 }
-static inline struct hook_stream hook_no_stream(void) { return (struct hook_stream){0, hook_device()}; }
+static inline struct hook_stream hook_no_stream(void)
+{
+    return (struct hook_stream){0, hook_device()};
+}
 
 /* The number of a kernel's mangled name (cuFuncGetName at the first meeting); 0 when it cannot be had. */
 uint32_t hook_kernel_name_first(CUfunction function);

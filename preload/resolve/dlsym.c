@@ -8,7 +8,7 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* dlsym.S defines the exported symbol and calls these. */
+/* dlsym_entry.S defines the exported symbol and calls these. */
 extern __attribute__((visibility("default"))) void *dlsym(void *restrict handle, const char *restrict name);
 HIDDEN resolve_dlsym_fn *resolve_dlsym_real;
 HIDDEN int resolve_is_ours(const char *name);
@@ -32,7 +32,10 @@ HIDDEN resolve_dlsym_fn *resolve_true_dlsym(void)
     return resolve_dlsym_real;
 }
 
-HIDDEN int resolve_is_ours(const char *name) { return resolve_name(name) != RESOLVE_NONE; }
+HIDDEN int resolve_is_ours(const char *name)
+{
+    return resolve_name(name) != RESOLVE_NONE;
+}
 
 /* The driver, when it is loaded: found by its SONAME, whatever file it came from. It stays loaded from then
  * on, since addresses in it are kept. */
@@ -76,11 +79,12 @@ void *resolve_find_real(unsigned hook)
     return found;
 }
 
-/* A look-up of a name in the tables. The wrapper is handed out only for the driver's own symbol: a program may
- * well have a function of that name of its own, which a wrapper would then take for the driver's.
+/* A look-up of a name in the tables. The wrapper is handed out only for the driver's own symbol: a program
+ * may well have a function of that name of its own, which a wrapper would then take for the driver's.
  *
- * RTLD_NEXT asks for what comes behind the caller; that is answered by the real dlsym alone (dlsym.S jumps
- * there), because seen from here it would be what comes behind this library: the caller itself, perhaps. */
+ * RTLD_NEXT asks for what comes behind the caller; that is answered by the real dlsym alone (dlsym_entry.S
+ * jumps there), because seen from here it would be what comes behind this library: the caller itself,
+ * perhaps. */
 void *resolve_dlsym_ours(void *handle, const char *name)
 {
     resolve_dlsym_fn *true_dlsym = resolve_true_dlsym();

@@ -1,6 +1,6 @@
-/* cuGetProcAddress: the driver answers, and where it answers with a function that has a wrapper the program gets
- * the wrapper. Which symbol a name, version and flags lead to is the driver's business: the address it returns
- * says it, since the driver also exports that symbol. */
+/* cuGetProcAddress: the driver answers, and where it answers with a function that has a wrapper the program
+ * gets the wrapper. Which symbol a name, version and flags lead to is the driver's business: the address it
+ * returns says it, since the driver also exports that symbol. */
 #include "preload/resolve/resolve.h"
 
 #include <errno.h>
@@ -19,7 +19,10 @@ struct address_table {
 };
 static _Atomic(struct address_table *) table;
 
-static uint32_t place(uintptr_t address) { return (uint32_t)((uint64_t)address * 0x9e3779b97f4a7c15u >> 52); }
+static uint32_t place(uintptr_t address)
+{
+    return (uint32_t)((uint64_t)address * 0x9e3779b97f4a7c15u >> 52);
+}
 
 /* The addresses of the driver's symbols. Built without a lock, since dlsym takes the loader's, and whoever
  * holds that one may be waiting for us; when two threads build it at once, one throws its own away. */

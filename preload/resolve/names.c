@@ -20,7 +20,10 @@ const char *const hook_api_names[] = {
 };
 const unsigned hook_api_count = HOOK_COUNT;
 
-void *resolve_wrapper(unsigned hook) { return wrappers[hook]; }
+void *resolve_wrapper(unsigned hook)
+{
+    return wrappers[hook];
+}
 
 /* FNV-1a. */
 static uint32_t hash(const char *name)

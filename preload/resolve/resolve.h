@@ -1,8 +1,8 @@
 /* Reaching every call: how programs find the driver's functions, and how the wrappers find the real ones.
  *
  * A program comes by a function of the driver through the symbols that this library exports, through dlsym
- * (dlsym.S), or through cuGetProcAddress (getproc.c). Whatever the way, it gets the wrapper of exactly the
- * symbol that it would have got, and the address that it would have got is remembered as the real one. */
+ * (dlsym_entry.S), or through cuGetProcAddress (getproc.c). Whatever the way, it gets the wrapper of exactly
+ * the symbol that it would have got, and the address that it would have got is remembered as the real one. */
 #ifndef CGTRACE_PRELOAD_RESOLVE_RESOLVE_H
 #define CGTRACE_PRELOAD_RESOLVE_RESOLVE_H
 

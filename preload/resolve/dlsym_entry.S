@@ -41,6 +41,7 @@ dlsym:
         .cfi_adjust_cfa_offset 8
         subq    $8, %rsp
         .cfi_adjust_cfa_offset 8
+        movq    %rsi, %rdi
         call    resolve_is_ours
         addq    $8, %rsp
         .cfi_adjust_cfa_offset -8
@@ -107,6 +108,7 @@ dlsym:
         .cfi_offset x29, -32
         .cfi_offset x30, -24
         stp     x0, x1, [sp, #16]
+        mov     x0, x1
         bl      resolve_is_ours
         mov     w9, w0
         ldp     x0, x1, [sp, #16]

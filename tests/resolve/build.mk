@@ -1,0 +1,15 @@
+# Tests of look-ups and hooks: the hooks with a recorder that only writes down what it is told, a driver that does nothing, programs.
+RESOLVE_DIR := $(BUILD)/tests/resolve
+RESOLVE_PIC := $(call pics,$(sort $(wildcard preload/resolve/*.c preload/hooks/*.c preload/resolve/*.S)) tests/resolve/record_log.c)
+$(RESOLVE_PIC): $(BUILD)/gen/cuda_undef.h
+$(RESOLVE_DIR)/libhooks.so: $(RESOLVE_PIC)
+	@mkdir -p $(@D)
+	$(CC) -shared $(SANITIZE) $(LDFLAGS) -Wl,-z,defs -o $@ $^
+$(RESOLVE_DIR)/libcuda.so.1: tests/resolve/driver.c $(BUILD)/gen/cuda_undef.h
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -fPIC -shared -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 -o $@ $<
+	ln -sf libcuda.so.1 $(@D)/libcuda.so
+$(RESOLVE_DIR)/%: tests/resolve/%.c $(RESOLVE_DIR)/libcuda.so.1
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -o $@ $<
+TEST_TARGETS += $(RESOLVE_DIR)/libhooks.so $(RESOLVE_DIR)/libcuda.so.1

@@ -1,0 +1,130 @@
+/* A stand-in for the recorder: every record becomes a line in the file CGT_TEST_LOG, so that tests of the
+ * hooks see what the hooks say and nothing else. One write a line; a thread inside a hook is refused, as the
+ * recorder does. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "preload/hooks/hooks.h"
+#include "preload/record/record.h"
+
+static _Thread_local int inside;
+static char strings[4096][256];
+static uint32_t used = 1;
+
+static void line(const char *format, ...)
+{
+    static int log = -1;
+    const char *path = getenv("CGT_TEST_LOG");
+    if (log < 0 && path) log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (log < 0) return;
+    char text[1024];
+    int kept = errno;
+    va_list list;
+    va_start(list, format);
+    int length = vsnprintf(text, sizeof text - 1, format, list);
+    va_end(list);
+    text[length++] = '\n';
+    if (write(log, text, (size_t)length) != length) abort();
+    errno = kept; /* as the recorder does */
+}
+
+static void leave(struct record_call *call)
+{
+    (void)call;
+    inside = 0;
+}
+
+static const char *device(uint8_t number)
+{
+    static _Thread_local char text[8];
+    if (number == CAP_NO_DEVICE) return "cpu";
+    snprintf(text, sizeof text, "%d", number);
+    return text;
+}
+
+bool record_enter(struct record_call *call, uint16_t api)
+{
+    if (inside) return false;
+    inside = 1;
+    *call = (struct record_call){.api = api, .device = CAP_NO_DEVICE};
+    return true;
+}
+bool record_enter_quiet(struct record_call *call, uint16_t api)
+{
+    return record_enter(call, api);
+}
+void record_leave(struct record_call *call)
+{
+    leave(call);
+}
+
+void record_op(struct record_call *call, int result, uint32_t stream, uint64_t bytes)
+{
+    line("op %s result=%d device=%s stream=%s bytes=%" PRIu64, hook_api_names[call->api], result,
+         device(call->device), strings[stream], bytes);
+    leave(call);
+}
+void record_launch(struct record_call *call, int result, const struct record_launch *l)
+{
+    line("launch %s result=%d device=%s stream=%s name=%s grid=%u,%u,%u block=%u,%u,%u shared=%u",
+         hook_api_names[call->api], result, device(call->device), strings[l->stream], strings[l->name],
+         l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->shared_bytes);
+    leave(call);
+}
+void record_copy(struct record_call *call, int result, enum record_copy_kind kind, uint64_t destination,
+                 uint64_t source, uint64_t bytes, uint32_t stream)
+{
+    line("copy %s result=%d device=%s stream=%s kind=%d to=%#" PRIx64 " from=%#" PRIx64 " bytes=%" PRIu64,
+         hook_api_names[call->api], result, device(call->device), strings[stream], (int)kind, destination,
+         source, bytes);
+    leave(call);
+}
+void record_alloc(struct record_call *call, int result, enum cap_memory_kind kind, uint64_t address,
+                  uint64_t bytes, uint32_t stream, uint64_t owner)
+{
+    line("alloc %s result=%d device=%s stream=%s kind=%d address=%#" PRIx64 " bytes=%" PRIu64
+         " owner=%#" PRIx64,
+         hook_api_names[call->api], result, device(call->device), strings[stream], (int)kind, address, bytes,
+         owner);
+    leave(call);
+}
+void record_free_begin(struct record_call *call, uint64_t address, struct record_storage *storage)
+{
+    (void)call;
+    *storage = (struct record_storage){.address = address, .known = true};
+}
+void record_free(struct record_call *call, int result, const struct record_storage *storage, uint32_t stream)
+{
+    line("free %s result=%d device=%s stream=%s address=%#" PRIx64, hook_api_names[call->api], result,
+         device(call->device), strings[stream], storage->address);
+    leave(call);
+}
+void record_owner_end(struct record_call *call, uint64_t owner, enum cap_end_reason reason)
+{
+    line("owner_end %s owner=%#" PRIx64 " reason=%d", hook_api_names[call->api], owner, (int)reason);
+}
+void record_sample(struct record_call *call, uint8_t number, uint64_t used_bytes, uint64_t free_bytes,
+                   uint64_t reserved, uint64_t capacity)
+{
+    (void)reserved;
+    line("sample %s device=%s used=%" PRIu64 " free=%" PRIu64 " capacity=%" PRIu64, hook_api_names[call->api],
+         device(number), used_bytes, free_bytes, capacity);
+}
+uint32_t record_string(const char *bytes, size_t length)
+{
+    for (uint32_t i = 1; i < used; i++)
+        if (strlen(strings[i]) == length && !memcmp(strings[i], bytes, length)) return i;
+    if (used == 4096 || length >= sizeof *strings) return 0;
+    memcpy(strings[used], bytes, length);
+    return used++;
+}
+void record_gap(enum record_gap gap, uint64_t count)
+{
+    line("gap %d count=%" PRIu64, (int)gap, count);
+}
