@@ -1,0 +1,15 @@
+# The simulated driver and the runtime on it: build/sim/libcuda.so.1, libcudart.so.13, libcudart.so.12.
+# -Bsymbolic: no call of the driver to itself goes through the dynamic symbol table, where a preloaded library would see it.
+SIM_SRC := $(sort $(wildcard tests/sim/*.c))
+SIM_OBJ := $(patsubst %.c,$(BUILD)/sim/obj/%.o,$(SIM_SRC))
+SIM_LINK = $(CC) -shared $(SANITIZE) $(LDFLAGS) -Wl,-Bsymbolic -Wl,-z,relro
+
+$(BUILD)/sim/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -Wno-deprecated-declarations -fPIC -c -o $@ $<
+$(BUILD)/sim/libcuda.so.1: $(SIM_OBJ) tests/sim/libcuda.map
+	$(SIM_LINK) -Wl,--version-script=tests/sim/libcuda.map -Wl,-z,defs -Wl,-soname,libcuda.so.1 -o $@ $(SIM_OBJ) -lzstd -lpthread -ldl
+$(BUILD)/sim/libcuda.so: $(BUILD)/sim/libcuda.so.1
+	@ln -sf libcuda.so.1 $@
+
+TEST_TARGETS += $(BUILD)/sim/libcuda.so.1 $(BUILD)/sim/libcuda.so
