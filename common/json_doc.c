@@ -46,7 +46,7 @@ struct json_doc {
 
 /* ---- bytes ---- */
 
-static void fail(struct json_doc *doc, int error)
+void json_fail(struct json_doc *doc, int error)
 {
     if (!doc->error) doc->error = error;
 }
@@ -59,7 +59,7 @@ static bool reserve(struct json_doc *doc, struct bytes *bytes, size_t more)
         room *= 2;
     char *at = realloc(bytes->at, room);
     if (!at) {
-        fail(doc, ENOMEM);
+        json_fail(doc, ENOMEM);
         return false;
     }
     bytes->at = at;
@@ -79,7 +79,7 @@ static void to_sink(struct json_doc *doc, const char *text, size_t length)
 {
     if (length && !doc->error) {
         int error = doc->sink(doc->context, text, length);
-        if (error) fail(doc, error);
+        if (error) json_fail(doc, error);
     }
 }
 
@@ -114,11 +114,10 @@ static void put_line(struct json_doc *doc)
     if (doc->style == JSON_PRETTY) put(doc, line, 1 + 2 * (size_t)doc->depth);
 }
 
-/* The text of a string, in quotes: runs of plain bytes are copied whole. */
-static void put_quoted(struct json_doc *doc, const char *bytes, size_t length)
+/* Runs of plain bytes are copied whole. */
+static void put_escaped(struct json_doc *doc, const char *bytes, size_t length)
 {
     static const char hex[] = "0123456789abcdef";
-    put(doc, "\"", 1);
     size_t run = 0;
     for (size_t i = 0; i < length; i++) {
         unsigned char byte = (unsigned char)bytes[i];
@@ -136,6 +135,12 @@ static void put_quoted(struct json_doc *doc, const char *bytes, size_t length)
         }
     }
     put(doc, bytes + run, length - run);
+}
+
+static void put_quoted(struct json_doc *doc, const char *bytes, size_t length)
+{
+    put(doc, "\"", 1);
+    put_escaped(doc, bytes, length);
     put(doc, "\"", 1);
 }
 
@@ -178,7 +183,7 @@ static void open_frame(struct json_doc *doc, bool array, bool held)
 {
     before_value(doc);
     if (doc->depth == DEPTH_MAX) {
-        fail(doc, EOVERFLOW);
+        json_fail(doc, EOVERFLOW);
         return;
     }
     /* A held object has no brace yet: the comma of its first member becomes it (close_held). */
@@ -215,7 +220,7 @@ static void order_members(struct json_doc *doc, const struct frame *frame)
     if (doc->error) return;
     size_t *end = malloc(count * sizeof *end);
     if (!end) {
-        fail(doc, ENOMEM);
+        json_fail(doc, ENOMEM);
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -269,7 +274,7 @@ void json_key_bytes(struct json_doc *doc, const char *bytes, size_t length)
             size_t room = doc->member_room ? 2 * doc->member_room : 64;
             struct held_member *members = realloc(doc->members, room * sizeof *members);
             if (!members) {
-                fail(doc, ENOMEM);
+                json_fail(doc, ENOMEM);
                 return;
             }
             doc->members = members;
@@ -313,7 +318,7 @@ void json_members(struct json_doc *doc, const struct json_member *members, size_
 {
     unsigned char order[MEMBERS_MAX];
     if (count > MEMBERS_MAX) {
-        fail(doc, EOVERFLOW);
+        json_fail(doc, EOVERFLOW);
         return;
     }
     for (size_t i = 0; i < count; i++) {
@@ -394,6 +399,19 @@ void json_string_bytes(struct json_doc *doc, const char *bytes, size_t length)
 {
     before_value(doc);
     put_quoted(doc, bytes, length);
+}
+
+void json_string_begin(struct json_doc *doc)
+{
+    put_value(doc, "\"", 1);
+}
+void json_string_add(struct json_doc *doc, const char *bytes, size_t length)
+{
+    put_escaped(doc, bytes, length);
+}
+void json_string_end(struct json_doc *doc)
+{
+    put(doc, "\"", 1);
 }
 
 void json_string(struct json_doc *doc, const char *text)

@@ -34,6 +34,9 @@ int json_finish(struct json_doc *doc);
 void json_key(struct json_doc *doc, const char *key);
 void json_key_bytes(struct json_doc *doc, const char *bytes, size_t length);
 
+/* A failure of the caller (errno value) ends the writing like one of the sink. */
+void json_fail(struct json_doc *doc, int error);
+
 void json_object(struct json_doc *doc);
 void json_object_end(struct json_doc *doc);
 void json_array(struct json_doc *doc);
@@ -46,6 +49,10 @@ void json_u128(struct json_doc *doc, unsigned __int128 value); /* as a decimal s
 void json_double(struct json_doc *doc, double value);
 void json_string(struct json_doc *doc, const char *text); /* NULL writes null */
 void json_string_bytes(struct json_doc *doc, const char *bytes, size_t length);
+/* A string put together from pieces: begin, any number of adds, end. */
+void json_string_begin(struct json_doc *doc);
+void json_string_add(struct json_doc *doc, const char *bytes, size_t length);
+void json_string_end(struct json_doc *doc);
 
 /* Key and value in one call. */
 void json_member_null(struct json_doc *doc, const char *key);

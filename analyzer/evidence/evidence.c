@@ -1,0 +1,86 @@
+#include "analyzer/evidence/evidence.h"
+
+#include <stdlib.h>
+
+#include "analyzer/evidence/evidence_private.h"
+
+#define CAPABILITY_NAMES(constant, member, kind, spelling, row) {#member, kind, spelling, row},
+const struct capability_names capability_names[CAPABILITY_KIND_COUNT] = {CAPABILITIES(CAPABILITY_NAMES)};
+
+uint32_t evidence_measured_span(const struct cg_trace *trace)
+{
+    for (size_t s = 0; s < trace->span.rows; s++)
+        if (trace->span.measured[s] && trace->span.closed[s]) return (uint32_t)s;
+    return CG_NONE;
+}
+
+/* Takes over *gpu, or stands for it, and binds it to the run. */
+static bool take_gpu(struct evidence *evidence, struct gpu_evidence *gpu)
+{
+    const struct cg_trace *trace = evidence->trace;
+    if (gpu)
+        evidence->gpu = *gpu;
+    else if (!gpu_make_empty(&evidence->gpu, GPU_UNAVAILABLE,
+                             "no Nsight directory was given: GPU activity was not looked at"))
+        return false;
+    return gpu_bind(&evidence->gpu, trace_text(trace, trace->run.run_id),
+                    trace_text(trace, trace->run.correlation_id));
+}
+
+static bool make_planes(struct evidence *evidence)
+{
+    const struct cg_trace *trace = evidence->trace;
+    return health_make(trace, &evidence->health) && timing_make(trace, &evidence->timing) &&
+           logical_memory_make(trace, &evidence->logical) && physical_memory_make(trace, &evidence->physical);
+}
+
+static int make_graph(struct evidence *evidence, unsigned parts, struct cg_error *error)
+{
+    if (!evidence->health.structurally_valid || !evidence->health.capture_complete) return 0;
+    int status = graph_make(evidence->trace, &evidence->timing, &evidence->logical, &evidence->graph, error);
+    if (status) return status;
+    evidence->has_graph = true;
+    if (parts && !graph_list(evidence->trace, &evidence->graph, parts & EVIDENCE_EDGES))
+        return cg_fail(error, CG_EXIT_IO, "out of memory for the graph");
+    return 0;
+}
+
+static bool make_activations(struct evidence *evidence)
+{
+    struct activation_inputs inputs = {
+        .health = &evidence->health,
+        .timing = &evidence->timing,
+        .memory = &evidence->logical,
+        .nested_device_time = evidence->capabilities[CAPABILITY_KIND_NESTED_DEVICE_TIME].level,
+        .logical_memory_coverage = evidence->capabilities[CAPABILITY_KIND_LOGICAL_MEMORY].level};
+    return activations_make(evidence->trace, &inputs, &evidence->activations);
+}
+
+int evidence_make(const struct cg_trace *trace, struct gpu_evidence *gpu, unsigned parts,
+                  struct evidence *evidence, struct cg_error *error)
+{
+    *evidence = (struct evidence){.trace = trace};
+    bool enough = take_gpu(evidence, gpu) && make_planes(evidence) && capabilities_make(evidence);
+    int status = enough ? make_graph(evidence, parts, error) : 0;
+    if (enough && !status) {
+        enough = make_activations(evidence) && findings_make(evidence) && gaps_make(evidence);
+        facts_make(evidence);
+    }
+    if (!enough) status = cg_fail(error, CG_EXIT_IO, "out of memory for the evidence");
+    if (status) evidence_free(evidence);
+    return status;
+}
+
+void evidence_free(struct evidence *evidence)
+{
+    health_free(&evidence->health);
+    timing_free(&evidence->timing);
+    logical_memory_free(&evidence->logical);
+    physical_memory_free(&evidence->physical);
+    graph_free(&evidence->graph);
+    activations_free(&evidence->activations);
+    gpu_free(&evidence->gpu);
+    free(evidence->gaps);
+    arena_free(&evidence->arena);
+    *evidence = (struct evidence){0};
+}
