@@ -1,0 +1,174 @@
+/* query: one question about a capture (doc/spec/cli.md 5.5 and 6). */
+#include <string.h>
+
+#include "analyzer/cmd/query.h"
+
+static void emit_query_capabilities(struct json_doc *doc, const void *object)
+{
+    emit_capabilities(doc, &((const struct query *)object)->input->evidence);
+}
+
+static void emit_filter(struct json_doc *doc, const void *object)
+{
+    const struct query *query = object;
+    json_object(doc);
+    json_member_string(doc, "label", query->label);
+    json_member_string(doc, "label_prefix", query->label_prefix);
+    json_object_end(doc);
+}
+
+static void emit_query_input(struct json_doc *doc, const void *object)
+{
+    emit_input(doc, ((const struct query *)object)->input);
+}
+
+static void emit_kind(struct json_doc *doc, const void *object)
+{
+    json_string(doc, ((const struct query *)object)->kind->name);
+}
+
+static void emit_result(struct json_doc *doc, const void *object)
+{
+    ((const struct query *)object)->kind->emit(doc, object);
+}
+
+static void emit_schema(struct json_doc *doc, const void *object)
+{
+    (void)object;
+    json_string(doc, "candle-graph/trace-query/7");
+}
+
+static void emit_query_tool(struct json_doc *doc, const void *object)
+{
+    (void)object;
+    emit_tool(doc);
+}
+
+static void emit(struct json_doc *doc, const void *object)
+{
+    static const struct json_member members[] = {
+        {"capabilities", emit_query_capabilities, NULL},
+        {"filter", emit_filter, NULL},
+        {"input", emit_query_input, NULL},
+        {"kind", emit_kind, NULL},
+        {"result", emit_result, NULL},
+        {"schema", emit_schema, NULL},
+        {"tool", emit_query_tool, NULL},
+    };
+    json_members(doc, members, sizeof members / sizeof *members, object);
+}
+
+/* Fills the query from the command line and refuses what its kind does not have. */
+static int read_arguments(const struct arguments *arguments, struct query *query, struct cg_error *error)
+{
+    static const char *const paging[] = {"label", "label-prefix", "offset", "limit", "all"};
+    const char *name = argument(arguments, "kind")->text;
+    for (size_t i = 0; i < query_kind_count; i++)
+        if (strcmp(query_kinds[i]->name, name) == 0) query->kind = query_kinds[i];
+    for (size_t i = 0; i < sizeof paging / sizeof *paging && !query->kind->pages; i++)
+        if (argument(arguments, paging[i])->given)
+            return cg_fail(error, CG_EXIT_USAGE, "query: --kind %s has no --%s: leave it out", name,
+                           paging[i]);
+    const struct option_value *limit = argument(arguments, "limit");
+    query->label = argument(arguments, "label")->text;
+    query->label_prefix = argument(arguments, "label-prefix")->text;
+    query->offset = argument(arguments, "offset")->number;
+    query->limit = limit->given ? limit->number : QUERY_PAGE;
+    query->all = argument(arguments, "all")->given;
+    return document_check_format(arguments, name, query->kind->rows != NULL, error);
+}
+
+static const char *missing_graph(const struct health *health)
+{
+    return health->structurally_valid ? "the capture failed" : "the capture is not structurally valid";
+}
+
+static int answer(const struct arguments *arguments, struct query *query, struct cg_error *error)
+{
+    const struct query_kind *kind = query->kind;
+    const struct evidence *evidence = &query->input->evidence;
+    if (kind->graph && !evidence->has_graph)
+        return cg_fail(error, CG_EXIT_INPUT,
+                       "%s: --kind %s needs a graph, and there is none: %s (see "
+                       "'cg-analyze summary')",
+                       query->input->requested_path, kind->name, missing_graph(&evidence->health));
+    int status = kind->prepare ? kind->prepare(query, error) : 0;
+    if (status != 0) return status;
+    struct document document = {
+        .order = JSON_SORTED, .emit = emit, .people = emit_result, .rows = kind->rows, .object = query};
+    status = document_write(arguments, query->input, &document, error);
+    if (kind->release) kind->release(query);
+    return status;
+}
+
+static int run(const struct arguments *arguments, struct cg_error *error)
+{
+    struct query query = {0};
+    int status = read_arguments(arguments, &query, error);
+    if (status != 0) return status;
+    struct command_input input;
+    status = command_input_open(arguments->input, query.kind->needs, &input, error);
+    if (status != 0) return status;
+    query.input = &input;
+    status = answer(arguments, &query, error);
+    command_input_close(&input);
+    return status;
+}
+
+static const struct option_spec options[] = {
+    {.name = "kind",
+     .type = OPTION_WORD,
+     .argument = "KIND",
+     .about = "what is asked",
+     .words = query_kind_words,
+     .required = true},
+    {.name = "label",
+     .type = OPTION_TEXT,
+     .argument = "TEXT",
+     .about = "keep the rows of this name (kinds with pages)",
+     .conflicts = {"label-prefix"}},
+    {.name = "label-prefix",
+     .type = OPTION_TEXT,
+     .argument = "TEXT",
+     .about = "keep the rows whose names begin so (kinds with pages)"},
+    {.name = "offset",
+     .type = OPTION_NUMBER,
+     .argument = "N",
+     .about = "skip N rows; next_offset of a page leads to the next one",
+     .maximum = UINT64_MAX},
+    {.name = "limit",
+     .type = OPTION_NUMBER,
+     .argument = "N",
+     .about = "rows of a page, 1 to 1000; 50 without it",
+     .minimum = 1,
+     .maximum = QUERY_PAGE_MAX},
+    {.name = "all",
+     .type = OPTION_FLAG,
+     .about = "write every row; needs --output",
+     .conflicts = {"offset", "limit"},
+     .needs = "output"},
+    OPTION_OUTPUT,
+    OPTION_FORMAT,
+};
+static const struct command_example examples[] = {
+    {"cg-analyze query step10.jsonl --kind memory", "the memory profile: peak, timeline, lifetimes"},
+    {"cg-analyze query step10.jsonl --kind spans --label-prefix layer. --limit 20",
+     "the first twenty nodes of some layers"},
+    {"cg-analyze query step10.jsonl --kind tensor-stats --all -o stats.csv --format csv",
+     "every tensor statistic, for a spreadsheet"},
+};
+
+const struct command command_query = {
+    .name = "query",
+    .positional = "INPUT",
+    .positional_optional = true,
+    .about = "ask one question about a capture",
+    .description =
+        "Writes the answer to one question about INPUT, a trace or a bundle, with the capability matrix that "
+        "says how far it can be relied on (candle-graph/trace-query/7).\n"
+        "Kinds with pages show 50 rows at a time in an order that does not depend on the page. Kinds that "
+        "need a graph are refused on failed or invalid captures (status 3).",
+    OPTION_LIST(options),
+    EXAMPLE_LIST(examples),
+    .run = run,
+};

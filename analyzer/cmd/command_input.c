@@ -1,0 +1,218 @@
+#include "analyzer/cmd/command_input.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analyzer/cmd/progress.h"
+#include "common/utf8.h"
+
+static char *join(const char *directory, const char *name)
+{
+    char *path;
+    size_t length = strlen(directory);
+    const char *slash = length > 0 && directory[length - 1] == '/' ? "" : "/";
+    return asprintf(&path, "%s%s%s", directory, slash, name) < 0 ? NULL : path;
+}
+
+/* The directory that holds path; the current one for a bare name. */
+static char *parent_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash) return strdup(".");
+    while (slash > path && slash[-1] == '/')
+        slash--;
+    return strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+static int no_memory(struct cg_error *error)
+{
+    return cg_fail(error, CG_EXIT_IO, "out of memory");
+}
+
+/* Mode of directory/name without following a link; 0 when there is no such entry. */
+static mode_t entry_mode(const char *directory, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat found;
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", directory, name) >= sizeof path) return 0;
+    return lstat(path, &found) == 0 ? found.st_mode : 0;
+}
+
+/* Status when the directory is no place for a raw trace. *bundle: it is a bundle. */
+static int look_at_directory(const char *directory, bool *bundle, struct cg_error *error)
+{
+    mode_t manifest = entry_mode(directory, "bundle.json");
+    *bundle = S_ISREG(manifest);
+    if (manifest && !*bundle)
+        return cg_fail(error, CG_EXIT_INPUT, "%s/bundle.json: not a regular file", directory);
+    return 0;
+}
+
+/* Its GPU evidence would be dropped silently and that of the trace alone shown instead. */
+static int refuse_augmented(const char *directory, struct cg_error *error)
+{
+    static const char *const names[] = {"evidence.json", "nsight"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (entry_mode(directory, names[i]))
+            return cg_fail(error, CG_EXIT_INPUT,
+                           "%s: holds %s but no bundle.json: move the trace elsewhere to read it alone, or "
+                           "restore the bundle",
+                           directory, names[i]);
+    return 0;
+}
+
+static int resolve_directory(struct command_input *input, struct cg_error *error)
+{
+    const char *path = input->requested_path;
+    bool bundle;
+    int status = look_at_directory(path, &bundle, error);
+    if (status) return status;
+    if (bundle) {
+        input->bundle_root = strdup(path);
+        return input->bundle_root ? 0 : no_memory(error);
+    }
+    input->trace_path = join(path, "trace.jsonl");
+    if (!input->trace_path) return no_memory(error);
+    struct stat found;
+    if (stat(input->trace_path, &found) != 0 || !S_ISREG(found.st_mode))
+        return cg_fail(error, CG_EXIT_INPUT, "%s: a directory without a regular trace.jsonl", path);
+    return refuse_augmented(path, error);
+}
+
+static int resolve_file(struct command_input *input, struct cg_error *error)
+{
+    char *parent = parent_of(input->requested_path);
+    if (!parent) return no_memory(error);
+    bool bundle;
+    int status = look_at_directory(parent, &bundle, error);
+    if (status == 0 && bundle) {
+        input->bundle_root = parent;
+        return 0;
+    }
+    if (status == 0) status = refuse_augmented(parent, error);
+    free(parent);
+    if (status) return status;
+    input->trace_path = strdup(input->requested_path);
+    return input->trace_path ? 0 : no_memory(error);
+}
+
+static int resolve(struct command_input *input, struct cg_error *error)
+{
+    const char *path = input->requested_path;
+    if (utf8_valid_length(path, strlen(path)) != strlen(path))
+        return cg_fail(error, CG_EXIT_INPUT, "the path of the input is not UTF-8");
+    if (strcmp(path, "-") == 0) {
+        input->trace_path = strdup(path);
+        return input->trace_path ? 0 : no_memory(error);
+    }
+    struct stat found;
+    if (stat(path, &found) != 0)
+        return cg_fail(error, errno == EACCES ? CG_EXIT_IO : CG_EXIT_INPUT, "%s: %s", path, strerror(errno));
+    if (S_ISDIR(found.st_mode)) return resolve_directory(input, error);
+    if (!S_ISREG(found.st_mode))
+        return cg_fail(error, CG_EXIT_INPUT, "%s: not a regular file (use - for standard input)", path);
+    return resolve_file(input, error);
+}
+
+static bool has_suffix(const char *name, const char *suffix)
+{
+    size_t length = strlen(name), tail = strlen(suffix);
+    return length > tail && strcmp(name + length - tail, suffix) == 0;
+}
+
+/* Time of change of a trace or bundle called name in the current directory; false when it is neither. */
+static bool trace_time(const char *name, struct timespec *time)
+{
+    struct stat found;
+    if (name[0] == '.' || stat(name, &found) != 0) return false;
+    if (S_ISDIR(found.st_mode)) {
+        char *inner = join(name, S_ISREG(entry_mode(name, "bundle.json")) ? "bundle.json" : "trace.jsonl");
+        bool there = inner && stat(inner, &found) == 0 && S_ISREG(found.st_mode);
+        free(inner);
+        if (!there) return false;
+    } else if (!S_ISREG(found.st_mode) || !(has_suffix(name, ".jsonl") || has_suffix(name, ".jsonl.gz") ||
+                                            has_suffix(name, ".jsonl.zst"))) {
+        return false;
+    }
+    *time = found.st_mtim;
+    return true;
+}
+
+static bool later(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
+
+/* The newest trace or bundle in the current directory, for a person who gave none. */
+static int find_newest(char **path, struct cg_error *error)
+{
+    if (!isatty(STDIN_FILENO) && !isatty(STDOUT_FILENO))
+        return cg_fail(error, CG_EXIT_USAGE,
+                       "INPUT is missing: give a trace, a bundle, or - for standard input");
+    DIR *directory = opendir(".");
+    if (!directory) return cg_fail(error, CG_EXIT_IO, ".: %s", strerror(errno));
+    char newest[NAME_MAX + 1] = "";
+    struct timespec newest_time = {0}, time;
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        if (!trace_time(entry->d_name, &time)) continue;
+        bool same = newest[0] && !later(&time, &newest_time) && !later(&newest_time, &time);
+        if (newest[0] && !(same ? strcmp(entry->d_name, newest) < 0 : later(&time, &newest_time))) continue;
+        snprintf(newest, sizeof newest, "%s", entry->d_name);
+        newest_time = time;
+    }
+    closedir(directory);
+    if (!newest[0])
+        return cg_fail(error, CG_EXIT_USAGE, "INPUT is missing, and there is no trace in this directory");
+    fprintf(stderr, "cg-analyze: reading %s, the newest trace here\n", newest);
+    *path = strdup(newest);
+    return *path ? 0 : no_memory(error);
+}
+
+static int load(struct command_input *input, struct input_needs needs, struct cg_error *error)
+{
+    if (input->bundle_root)
+        return cg_fail(error, CG_EXIT_INPUT, "%s: a bundle: this build reads raw traces only",
+                       input->bundle_root);
+    struct progress progress = progress_start("reading");
+    struct cg_load_options options = {
+        .extras = needs.extras, .progress = progress_show, .progress_context = &progress};
+    int status = trace_load(input->trace_path, &options, &input->trace, error);
+    progress_end(&progress);
+    if (status != 0) return status;
+    status = evidence_make(input->trace, NULL, needs.parts, &input->evidence, error);
+    input->evidence_made = status == 0;
+    return status;
+}
+
+int command_input_open(const char *path, struct input_needs needs, struct command_input *input,
+                       struct cg_error *error)
+{
+    *input = (struct command_input){0};
+    int status = 0;
+    if (path) {
+        input->requested_path = strdup(path);
+        if (!input->requested_path) status = no_memory(error);
+    } else {
+        status = find_newest(&input->requested_path, error);
+    }
+    if (status == 0) status = resolve(input, error);
+    if (status == 0) status = load(input, needs, error);
+    if (status != 0) command_input_close(input);
+    return status;
+}
+
+void command_input_close(struct command_input *input)
+{
+    if (input->evidence_made) evidence_free(&input->evidence);
+    trace_free(input->trace);
+    free(input->requested_path);
+    free(input->trace_path);
+    free(input->bundle_root);
+    *input = (struct command_input){0};
+}

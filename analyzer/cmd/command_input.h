@@ -1,0 +1,30 @@
+/* The INPUT of a command: from the path that was given to a loaded trace (doc/spec/cli.md 2). */
+#ifndef CGTRACE_ANALYZER_CMD_COMMAND_INPUT_H
+#define CGTRACE_ANALYZER_CMD_COMMAND_INPUT_H
+
+#include "analyzer/evidence/evidence.h"
+
+struct command_input {
+    char *requested_path; /* as given, or found */
+    char *trace_path;     /* the trace file that is read */
+    char *bundle_root;    /* NULL: a raw trace */
+    struct cg_trace *trace;
+    struct evidence evidence;
+    bool evidence_made;
+};
+
+/* What a command needs of its input. */
+struct input_needs {
+    bool extras;    /* fields beyond the format */
+    unsigned parts; /* EVIDENCE_NODES, EVIDENCE_EDGES */
+};
+
+/* Resolves path step by step, loads the trace and derives its evidence. NULL stands for the newest trace in
+ * the current directory when the program is used on a terminal (said on standard error), otherwise it is a
+ * usage error; "-" is standard input. Returns 0 and an input that command_input_close() ends and that must
+ * not be moved, or the status of *error. */
+int command_input_open(const char *path, struct input_needs needs, struct command_input *input,
+                       struct cg_error *error);
+void command_input_close(struct command_input *input);
+
+#endif

@@ -1,0 +1,187 @@
+#include "analyzer/cmd/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUFFER_BYTES = 1 << 17 };
+
+static bool stdout_closed;
+
+/* The unfinished file that a signal must not leave behind. */
+static char *volatile unfinished;
+
+static void remove_unfinished(int signal_number)
+{
+    if (unfinished) unlink(unfinished);
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+void output_setup(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0) continue;
+        if (fd == 1) stdout_closed = true;
+        if (open("/dev/null", O_RDWR) != fd) abort();
+    }
+    signal(SIGPIPE, SIG_IGN);
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+        if (signal(ending[i], remove_unfinished) == SIG_IGN) signal(ending[i], SIG_IGN);
+}
+
+bool output_is_stdout(const char *path)
+{
+    return !path || strcmp(path, "-") == 0;
+}
+
+static int open_failed(struct output *output, const char *path, struct cg_error *error)
+{
+    int failure = errno;
+    output_abandon(output);
+    return cg_fail(error, CG_EXIT_IO, "%s: cannot write: %s", path, strerror(failure));
+}
+
+/* Makes the directories that lead to the last component of path. */
+static int make_parents(const char *path)
+{
+    char copy[PATH_MAX];
+    if (strlen(path) >= sizeof copy) return errno = ENAMETOOLONG, -1;
+    strcpy(copy, path);
+    for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(copy, 0777) != 0 && errno != EEXIST) return -1;
+        *slash = '/';
+    }
+    return 0;
+}
+
+/* Creates a new file beside output->target and leaves its name in output->temporary. */
+static int open_sibling(struct output *output, mode_t mode)
+{
+    const char *slash = strrchr(output->target, '/');
+    int directory = slash ? (int)(slash + 1 - output->target) : 0;
+    for (unsigned attempt = 0; attempt < 1000; attempt++) {
+        free(output->temporary);
+        output->temporary = NULL;
+        if (asprintf(&output->temporary, "%.*s.cg-analyze.%ld.%u", directory, output->target, (long)getpid(),
+                     attempt) < 0)
+            return output->temporary = NULL, errno = ENOMEM, -1;
+        output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (output->fd >= 0) {
+            unfinished = output->temporary;
+            return 0;
+        }
+        if (errno != EEXIST) break;
+    }
+    int failure = errno;
+    free(output->temporary);
+    output->temporary = NULL;
+    errno = failure;
+    return -1;
+}
+
+/* An existing file is replaced behind its links and keeps its mode. */
+static int open_existing(struct output *output, const struct stat *found)
+{
+    if (!S_ISREG(found->st_mode)) {
+        output->fd = open(output->path, O_WRONLY | O_CLOEXEC);
+        return output->fd < 0 ? -1 : 0;
+    }
+    if (access(output->path, W_OK) != 0) return -1;
+    output->target = realpath(output->path, NULL);
+    if (!output->target || open_sibling(output, 0600) != 0) return -1;
+    return fchmod(output->fd, found->st_mode & 07777);
+}
+
+int output_open(struct output *output, const char *path, struct cg_error *error)
+{
+    *output = (struct output){.path = output_is_stdout(path) ? NULL : path, .fd = -1};
+    output->buffer = malloc(BUFFER_BYTES);
+    if (!output->buffer) return cg_fail(error, CG_EXIT_IO, "out of memory");
+    if (!output->path) {
+        output->fd = STDOUT_FILENO;
+        output->failure = stdout_closed ? EBADF : 0;
+        return 0;
+    }
+    struct stat found;
+    if (stat(path, &found) == 0) {
+        if (open_existing(output, &found) != 0) return open_failed(output, path, error);
+        return 0;
+    }
+    if (errno != ENOENT || make_parents(path) != 0) return open_failed(output, path, error);
+    output->target = strdup(path);
+    if (!output->target || open_sibling(output, 0666) != 0) return open_failed(output, path, error);
+    return 0;
+}
+
+static void flush(struct output *output)
+{
+    size_t done = 0;
+    while (done < output->used && !output->failure) {
+        ssize_t n = write(output->fd, output->buffer + done, output->used - done);
+        if (n >= 0)
+            done += (size_t)n;
+        else if (errno != EINTR)
+            output->failure = errno;
+    }
+    output->used = 0;
+}
+
+int output_write(void *context, const char *bytes, size_t length)
+{
+    struct output *output = context;
+    while (length > 0 && !output->failure) {
+        size_t room = BUFFER_BYTES - output->used;
+        size_t part = length < room ? length : room;
+        memcpy(output->buffer + output->used, bytes, part);
+        output->used += part;
+        bytes += part;
+        length -= part;
+        if (output->used == BUFFER_BYTES) flush(output);
+    }
+    return output->failure;
+}
+
+int output_close(struct output *output, struct cg_error *error)
+{
+    flush(output);
+    if (output->path && output->fd >= 0) {
+        /* Network file systems report a full disk only here. */
+        if (close(output->fd) != 0 && !output->failure) output->failure = errno;
+        output->fd = -1;
+    }
+    if (!output->failure && output->temporary && rename(output->temporary, output->target) != 0)
+        output->failure = errno;
+    int failure = output->failure;
+    if (!failure) {
+        unfinished = NULL;
+        free(output->temporary);
+        output->temporary = NULL;
+    }
+    const char *name = output->path ? output->path : "standard output";
+    output_abandon(output);
+    if (failure == 0 || failure == EPIPE) return CG_EXIT_DONE;
+    return cg_fail(error, CG_EXIT_IO, "%s: cannot write: %s", name, strerror(failure));
+}
+
+void output_abandon(struct output *output)
+{
+    if (output->path && output->fd >= 0) close(output->fd);
+    if (output->temporary) {
+        unlink(output->temporary);
+        unfinished = NULL;
+    }
+    free(output->temporary);
+    free(output->target);
+    free(output->buffer);
+    *output = (struct output){.fd = -1};
+}

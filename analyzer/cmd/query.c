@@ -1,0 +1,134 @@
+/* What the kinds of query share: the table, filters, pages, bounded lists. */
+#include "analyzer/cmd/query.h"
+
+#include <string.h>
+
+#define KIND(name) &query_##name,
+const struct query_kind *const query_kinds[] = {
+#include "analyzer/cmd/query_kinds.def"
+};
+#undef KIND
+const size_t query_kind_count = sizeof query_kinds / sizeof *query_kinds;
+
+bool query_kind_words(size_t index, const char **word, const char **about)
+{
+    if (index >= query_kind_count) return false;
+    *word = query_kinds[index]->name;
+    *about = query_kinds[index]->about;
+    return true;
+}
+
+bool query_filtered(const struct query *query)
+{
+    return query->label || query->label_prefix;
+}
+
+bool query_keeps(const struct query *query, const struct cg_text *parts, size_t count)
+{
+    const char *wanted = query->label ? query->label : query->label_prefix;
+    if (!wanted) return true;
+    size_t left = strlen(wanted);
+    for (size_t i = 0; i < count; i++) {
+        size_t length = parts[i].length;
+        if (length > left && query->label) return false;
+        if (length > left) length = left;
+        if (length && memcmp(parts[i].bytes, wanted, length) != 0) return false;
+        wanted += length;
+        left -= length;
+        if (left == 0 && !query->label) return true;
+    }
+    return left == 0;
+}
+
+void page_count(struct page *page)
+{
+    const struct query *query = page->query;
+    page->matched = page->total;
+    if (query_filtered(query)) {
+        page->matched = 0;
+        for (uint64_t row = 0; row < page->total; row++)
+            page->matched += page->matches(query, row);
+    }
+    uint64_t rest = cg_sat_sub(page->matched, query->offset);
+    page->displayed = query->all || rest < query->limit ? rest : query->limit;
+}
+
+void page_displayed(struct json_doc *doc, const void *object)
+{
+    json_u64(doc, ((const struct page *)object)->displayed);
+}
+
+void page_limit(struct json_doc *doc, const void *object)
+{
+    const struct query *query = ((const struct page *)object)->query;
+    if (query->all)
+        json_null(doc);
+    else
+        json_u64(doc, query->limit);
+}
+
+void page_matched(struct json_doc *doc, const void *object)
+{
+    json_u64(doc, ((const struct page *)object)->matched);
+}
+
+void page_next_offset(struct json_doc *doc, const void *object)
+{
+    const struct page *page = object;
+    uint64_t next = cg_sat_add(page->query->offset, page->displayed);
+    if (next < page->matched)
+        json_u64(doc, next);
+    else
+        json_null(doc);
+}
+
+void page_offset(struct json_doc *doc, const void *object)
+{
+    json_u64(doc, ((const struct page *)object)->query->offset);
+}
+
+void page_rows(struct json_doc *doc, const void *object)
+{
+    const struct page *page = object;
+    const struct query *query = page->query;
+    bool filtered = query_filtered(query);
+    uint64_t skip = filtered ? query->offset : 0, left = page->displayed;
+    json_array(doc);
+    for (uint64_t row = filtered ? 0 : query->offset; left > 0; row++) {
+        if (filtered && !page->matches(query, row)) continue;
+        if (skip > 0) {
+            skip--;
+            continue;
+        }
+        page->row(doc, query, row);
+        left--;
+    }
+    json_array_end(doc);
+}
+
+void page_total(struct json_doc *doc, const void *object)
+{
+    json_u64(doc, ((const struct page *)object)->total);
+}
+
+void page_truncated(struct json_doc *doc, const void *object)
+{
+    const struct page *page = object;
+    json_bool(doc, page->displayed < page->matched);
+}
+
+void emit_bounded(struct json_doc *doc, uint64_t total, uint64_t cap,
+                  void (*row)(struct json_doc *doc, const void *list, uint64_t i), const void *list)
+{
+    uint64_t displayed = total < cap ? total : cap;
+    json_object(doc);
+    json_member_u64(doc, "displayed", displayed);
+    json_key(doc, "rows");
+    json_array(doc);
+    for (uint64_t i = 0; i < displayed; i++)
+        row(doc, list, i);
+    json_array_end(doc);
+    json_member_u64(doc, "total", total);
+    json_member_bool(doc, "truncated", displayed < total);
+    json_object_end(doc);
+}

@@ -1,0 +1,66 @@
+/* Kinds of query: what each asks of its input, and how its result is written (doc/spec/cli.md 6). */
+#ifndef CGTRACE_ANALYZER_CMD_QUERY_H
+#define CGTRACE_ANALYZER_CMD_QUERY_H
+
+#include "analyzer/cmd/document.h"
+
+enum { QUERY_ROWS = 50, QUERY_LABELS = 100, QUERY_DIAGNOSTICS = 50, QUERY_PAGE = 50, QUERY_PAGE_MAX = 1000 };
+
+struct query {
+    const struct query_kind *kind;
+    const struct command_input *input;
+    const char *label, *label_prefix; /* NULL: not given */
+    bool all;
+    uint64_t offset, limit;
+    void *state; /* of the kind: made by prepare, given back by release */
+};
+
+struct query_kind {
+    const char *name;
+    const char *about; /* one sentence without a final stop */
+    bool graph;        /* needs a complete and valid capture */
+    bool pages;        /* has a filter and pages */
+    struct input_needs needs;
+    const char *rows; /* as in struct document */
+    /* May be NULL. Works out what the result holds; 0 or the status of *error. */
+    int (*prepare)(struct query *query, struct cg_error *error);
+    void (*release)(struct query *query);
+    document_emitter *emit; /* object: the query; writes the member `result` */
+};
+
+#define KIND(name) extern const struct query_kind query_##name;
+#include "analyzer/cmd/query_kinds.def"
+#undef KIND
+extern const struct query_kind *const query_kinds[];
+extern const size_t query_kind_count;
+option_words query_kind_words;
+
+/* Rows of a kind with pages. row() writes one value; matches() says whether the filter keeps a row. */
+struct page {
+    const struct query *query;
+    uint64_t total, matched, displayed;
+    bool (*matches)(const struct query *query, uint64_t row);
+    void (*row)(struct json_doc *doc, const struct query *query, uint64_t row);
+};
+/* Counts the rows that match; the page is then ready to be written. */
+void page_count(struct page *page);
+/* Members of a page for json_members(): P(key, emitter); object: the struct page. */
+document_emitter page_displayed, page_limit, page_matched, page_next_offset, page_offset, page_rows,
+    page_total, page_truncated;
+#define PAGE_MEMBERS                                                                                         \
+    {"displayed", page_displayed, NULL}, {"limit", page_limit, NULL}, {"matched", page_matched, NULL},       \
+        {"next_offset", page_next_offset, NULL}, {"offset", page_offset, NULL}, {"total", page_total, NULL}, \
+        {"truncated", page_truncated, NULL},                                                                 \
+    {                                                                                                        \
+        "rows", page_rows, NULL                                                                              \
+    }
+
+/* Does the filter keep this name? It is the parts joined together. True without a filter. */
+bool query_keeps(const struct query *query, const struct cg_text *parts, size_t count);
+bool query_filtered(const struct query *query);
+
+/* A list cut at cap: displayed, rows, total, truncated (doc/spec/cli.md 4.2). row writes value number i. */
+void emit_bounded(struct json_doc *doc, uint64_t total, uint64_t cap,
+                  void (*row)(struct json_doc *doc, const void *list, uint64_t i), const void *list);
+
+#endif

@@ -1,0 +1,104 @@
+/* Kind activations: the profile without its operations, and its rankings (doc/spec/cli.md 6.4). */
+#include <stdlib.h>
+
+#include "analyzer/cmd/query.h"
+#include "analyzer/cmd/rankings.h"
+
+struct list {
+    const struct evidence *evidence;
+    const struct ranked *ranked;
+};
+
+static int prepare(struct query *query, struct cg_error *error)
+{
+    struct rankings *rankings = calloc(1, sizeof *rankings);
+    if (!rankings) return cg_fail(error, CG_EXIT_IO, "out of memory");
+    int status = rankings_make(&query->input->evidence, rankings, error);
+    query->state = rankings;
+    if (status != 0) free(rankings);
+    return status;
+}
+
+static void release(struct query *query)
+{
+    rankings_free(query->state);
+    free(query->state);
+}
+
+static void emit_operation(struct json_doc *doc, const void *object, uint64_t i)
+{
+    const struct list *list = object;
+    emit_activation_operation(doc, list->evidence,
+                              &list->evidence->activations.operations[list->ranked->rows[i]]);
+}
+
+static void emit_ranked(struct json_doc *doc, const struct evidence *evidence, const struct ranked *ranked)
+{
+    struct list list = {evidence, ranked};
+    emit_bounded(doc, ranked->total, QUERY_ROWS, emit_operation, &list);
+}
+
+/* A bounded list with the clock that it belongs to. */
+static void emit_ranked_device(struct json_doc *doc, const struct evidence *evidence,
+                               const struct ranked_device *device)
+{
+    struct list list = {evidence, &device->ranked};
+    uint64_t total = device->ranked.total, displayed = total < QUERY_ROWS ? total : QUERY_ROWS;
+    json_object(doc);
+    json_member_text(doc, "clock_id", trace_text(evidence->trace, device->clock_id));
+    json_member_text(doc, "device", trace_text(evidence->trace, device->device));
+    json_member_u64(doc, "displayed", displayed);
+    json_key(doc, "rows");
+    json_array(doc);
+    for (uint64_t i = 0; i < displayed; i++)
+        emit_operation(doc, &list, i);
+    json_array_end(doc);
+    json_member_u64(doc, "total", total);
+    json_member_bool(doc, "truncated", displayed < total);
+    json_object_end(doc);
+}
+
+static void emit_rankings(struct json_doc *doc, const struct query *query)
+{
+    const struct evidence *evidence = &query->input->evidence;
+    const struct rankings *rankings = query->state;
+    json_object(doc);
+    json_key(doc, "device_busy");
+    json_array(doc);
+    for (size_t i = 0; i < rankings->device_count; i++)
+        emit_ranked_device(doc, evidence, &rankings->devices[i]);
+    json_array_end(doc);
+    for (unsigned i = 0; i < RANKING_COUNT; i++) {
+        json_key(doc, ranking_name[i]);
+        emit_ranked(doc, evidence, &rankings->by[i]);
+    }
+    json_object_end(doc);
+}
+
+static void emit_activation_profile(struct json_doc *doc, const void *object)
+{
+    const struct query *query = object;
+    const struct activations *activations = &query->input->evidence.activations;
+    json_object(doc);
+    json_member_string(doc, "definition", activation_definition);
+#define EMIT_STATE(name)                                                                                     \
+    json_key(doc, #name);                                                                                    \
+    emit_activation_state(doc, &activations->name);
+    ACTIVATION_STATES(EMIT_STATE)
+#undef EMIT_STATE
+    json_member_u64(doc, "unattributed_activation_storages", activations->unattributed_storages);
+    json_member_u64(doc, "operation_count", activations->operation_count);
+    json_key(doc, "rankings");
+    emit_rankings(doc, query);
+    json_object_end(doc);
+}
+
+const struct query_kind query_activations = {
+    .name = "activations",
+    .about = "operations whose output is an activation, ranked by time and by memory",
+    .needs = {.parts = EVIDENCE_NODES},
+    .rows = "*",
+    .prepare = prepare,
+    .release = release,
+    .emit = emit_activation_profile,
+};

@@ -1,0 +1,24 @@
+# Manual pages and shell completions of cg-analyze, made from its table of commands.
+MAN_PROGRAMS := $(BUILD)/man/pages $(BUILD)/man/completions
+$(MAN_PROGRAMS): $(BUILD)/man/%: $(BUILD)/obj/man/%.o $(BUILD)/libanalyzer.a $(BUILD)/libcommon.a
+	@mkdir -p $(@D)
+	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
+$(BUILD)/man/pages.stamp: $(BUILD)/man/pages
+	$< $(BUILD)/man && touch $@
+$(BUILD)/completions/%: $(BUILD)/man/completions
+	@mkdir -p $(@D)
+	$< $* > $@
+COMPLETIONS := $(addprefix $(BUILD)/completions/,bash zsh fish)
+
+EXTRA_TARGETS += $(BUILD)/man/pages.stamp $(COMPLETIONS)
+TEST_TARGETS += $(BUILD)/man/pages.stamp $(COMPLETIONS)
+INSTALL_TARGETS += install-man install-completions
+
+.PHONY: install-man install-completions
+install-man: $(BUILD)/man/pages.stamp
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 $(BUILD)/man/cg-analyze*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+install-completions: $(COMPLETIONS)
+	install -Dm 644 $(BUILD)/completions/bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cg-analyze
+	install -Dm 644 $(BUILD)/completions/zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cg-analyze
+	install -Dm 644 $(BUILD)/completions/fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cg-analyze.fish
