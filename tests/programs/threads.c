@@ -17,7 +17,8 @@ static void *worker(void *index)
     CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     for (long i = 0; i < launches || i < allocations; i++) {
         if (i < launches)
-            CU(cuLaunchKernel(nothing, 1 + (unsigned)i % 1000, 1, 1, block, 1, 1, 0, stream, NULL, NULL));
+            CU(cuLaunchKernel(nothing, 1 + (unsigned)i % 1000, 1 + (unsigned)i / 1000, 1, block, 1, 1, 0,
+                              stream, NULL, NULL));
         if (i < allocations) {
             CU(cuMemAlloc(&pointer, 512 + 16 * (size_t)(i % 64)));
             if (i % 10 != 9) CU(cuMemFree(pointer));

@@ -1,0 +1,168 @@
+"""Compares a trace with the simulated driver's ledger, record by record.
+
+A call is (api, what, result); what holds the fields that both sides know. Calls are compared thread by thread, in order: a stream
+that one thread uses is thereby compared in its order too. Storages (address, bytes, kind, device) are compared the same way, and the
+streams' names must map to the ledger's handles one to one while a handle lives.
+"""
+import json
+import re
+import sys
+
+ALLOC = re.compile(r'^cu(Mem(Alloc|HostAlloc|HostRegister)|(da)?(Malloc|HostAlloc|HostRegister)|daMallocHost)')
+FREE = re.compile(r'^cu(Mem(Free|HostUnregister)|daFree|daHostUnregister)')
+COPY = re.compile(r'^cu(Memcpy|daMemcpy)')
+MEMSET = re.compile(r'^cu(Memset|daMemset)')
+LAUNCH = re.compile(r'^(cuLaunch(?!HostFunc)|cudaLaunch(?!HostFunc)|__cudaLaunch)')
+GRAPH = re.compile(r'^cu(da)?GraphLaunch')
+KINDS = (('alloc', ALLOC), ('free', FREE), ('copy', COPY), ('memset', MEMSET), ('launch', LAUNCH), ('graph_launch', GRAPH))
+KIND_OF = {}
+
+
+def kind_of(api):
+    """The ledger's op of an entry point, None for calls that the ledger does not hold."""
+    if api not in KIND_OF:
+        KIND_OF[api] = next((kind for kind, pattern in KINDS if pattern.match(api)), None)
+    return KIND_OF[api]
+
+
+class Side:
+    """One side's calls and storages by thread, and where each call's work went."""
+
+    def __init__(self):
+        self.calls = {}       # tid -> [(api, op, what, result)]
+        self.storages = {}    # tid -> [(action, address, bytes, kind, device)]
+        self.implicit = []    # (reason, address, bytes): storages that ended without a call that frees them
+        self.streams = {}     # tid -> [stream of each call that has one]
+
+    def call(self, tid, api, op, what, result, stream):
+        self.calls.setdefault(tid, []).append((api, op, what, result))
+        self.streams.setdefault(tid, []).append(stream)
+
+    def storage(self, tid, *storage):
+        self.storages.setdefault(tid, []).append(storage)
+
+
+def device_label(kind, device):
+    return 'cpu' if kind in ('host', 'registered') else f'cuda:{device}'
+
+
+class Ledger(Side):
+    def __init__(self, path):
+        super().__init__()
+        self.live = {}
+        with open(path, encoding='utf-8', errors='strict') as file:
+            for line in file:
+                record = json.loads(line)
+                if record['op'] != 'done':
+                    self.add(record)
+
+    def add(self, r):
+        op, api, result = r['op'], sys.intern(r['api']), r['result']
+        if 'reason' in r:
+            self.implicit.append((r['reason'], r['address'], r['bytes']))
+            return
+        if op == 'launch':
+            what = (r.get('name_hex') or r.get('name'), *r['grid'], *r['block'], r['shared'])
+        elif op in ('copy', 'memset'):
+            what = r['bytes']
+        elif op == 'alloc':
+            what = r['bytes']
+        else:
+            what = None
+        self.call(r['tid'], api, op, what, result, r.get('stream'))
+        if op in ('alloc', 'free') and result == 0 and 'address' in r:
+            self.storage(r['tid'], op, r['address'], r['bytes'], r.get('kind'), device_label(r.get('kind'), r.get('device')))
+
+
+class Recorded(Side):
+    """Fed with the trace's records in file order: pass `feed` to check_trace.check()."""
+
+    def __init__(self):
+        super().__init__()
+        self.whole_names = {}
+        self.terminal = self.meta = None
+        self.others = 0  # ops that the ledger does not hold: synchronisation, contexts, ...
+
+    def feed(self, r):
+        kind = r['kind']
+        if kind == 'op':
+            self.op(r)
+        elif kind == 'memory':
+            if 'end_reason' in r:
+                self.implicit.append((r['end_reason'], r['address'], r['bytes']))
+            else:
+                self.storage(r['tid'], r['action'], r['address'], r['bytes'], r['memory_kind'], r['device'])
+        elif kind in ('meta', 'terminal'):
+            setattr(self, kind, r)
+
+    def name(self, r):
+        """The launch's name as the ledger tells it: the bytes in hexadecimal when they are no UTF-8."""
+        shown = r['op_name']
+        if 'name_full' in r or (len(shown.encode()) > 200 and 'name_raw' in r):
+            self.whole_names[shown] = r.get('name_raw') or r['name_full']
+        return r.get('name_raw') or r.get('name_full') or self.whole_names.get(shown) or shown
+
+    def op(self, r):
+        api = sys.intern(r['api'])
+        op = kind_of(api)
+        if op is None:
+            self.others += 1
+            return
+        if op == 'launch':
+            what = (self.name(r), *r.get('grid', ()), *r.get('block', ()), r.get('shared_bytes'))
+        elif op in ('copy', 'memset'):
+            what = r.get('bytes')
+        elif op == 'alloc':
+            what = r.get('requested_bytes' if 'error' in r else 'bytes')
+        else:
+            what = None
+        self.call(r['tid'], api, op, what, r.get('error', 0), r.get('stream_id'))
+
+
+def first_difference(got, expected, what):
+    for i, (g, e) in enumerate(zip(got, expected)):
+        if g != e:
+            return f'{what} {i}: trace {str(g)[:300]}, ledger {str(e)[:300]}'
+    if len(got) != len(expected):
+        extra = got if len(got) > len(expected) else expected
+        at = min(len(got), len(expected))
+        return f'{what}: trace has {len(got)}, ledger {len(expected)}; first of the rest: {str(extra[at])[:300]}'
+    return None
+
+
+def stream_faults(got, expected):
+    """Every name of the trace stands for one handle; a handle that has taken a new name never goes back to an old one."""
+    handle_of, name_now, past = {}, {}, set()
+    for tid in got.streams:
+        for name, handle in zip(got.streams[tid], expected.streams.get(tid, [])):
+            if (name is None) != (handle is None):
+                yield f'stream {name} in the trace, {handle} in the ledger'
+                continue
+            if name is None:
+                continue
+            handle = (handle, tid) if handle == 'per-thread' else handle
+            if handle_of.setdefault(name, handle) != handle:
+                yield f'stream {name} stands for {handle_of[name]} and for {handle}'
+            if name_now.get(handle, name) != name:
+                past.add((handle, name_now[handle]))
+                if (handle, name) in past:
+                    yield f'stream {handle} is {name} again after {name_now[handle]}'
+            name_now[handle] = name
+            if handle == 'legacy' and name != 'legacy':
+                yield f'the legacy stream is called {name}'
+
+
+def differences(recorded, ledger, api=True):
+    """What differs, as strings. api False: the trace's calls are the runtime's, so their names are not compared."""
+    found = []
+    for tid in sorted(set(recorded.calls) | set(ledger.calls)):
+        sides = [side.calls.get(tid, []) for side in (recorded, ledger)]
+        if not api:
+            sides = [[call[1:] for call in side] for side in sides]
+        found.append(first_difference(*sides, f'thread {tid} call'))
+    for tid in sorted(set(recorded.storages) | set(ledger.storages)):
+        found.append(first_difference(recorded.storages.get(tid, []), ledger.storages.get(tid, []), f'thread {tid} storage'))
+    found.append(first_difference(sorted(recorded.implicit), sorted(ledger.implicit), 'implicit free'))
+    if not any(found):
+        found += sorted(set(stream_faults(recorded, ledger)))[:5]
+    return [text for text in found if text]

@@ -1,0 +1,62 @@
+"""Runs a program on the simulated driver, with and without the recorder. Paths come from $BUILD (make sets it)."""
+import glob
+import os
+import shutil
+import subprocess
+import tempfile
+
+BUILD = os.path.abspath(os.environ.get('BUILD', 'build'))
+LIBRARY = f'{BUILD}/libcgtrace.so'
+LIMIT_S = 600
+
+
+def program(name):
+    folder = 'examples' if name.startswith('trainer') else 'tests/programs'
+    return f'{BUILD}/{folder}/{name}'
+
+
+def _sanitizer():
+    """The sanitizer's runtime when the library was built with one: it must come before it in LD_PRELOAD."""
+    needed = subprocess.run(['ldd', LIBRARY], capture_output=True, text=True).stdout
+    return [line.split('=>')[1].split()[0] for line in needed.splitlines() if 'libasan' in line or 'libtsan' in line]
+
+
+def environment(record, **more):
+    """A clean environment: the caller's without settings of ours, the simulated driver's libraries first. None takes a variable out."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(('CGTRACE_', 'SIM_', 'LD_'))}
+    env.update(LD_LIBRARY_PATH=f'{BUILD}/sim', SIM_KERNELS=f'{BUILD}/tests/programs/lib_kernels.so', SIM_KERNEL_US='1', LC_ALL='C')
+    if record:
+        env.update(LD_PRELOAD=':'.join([*_sanitizer(), LIBRARY]), CGTRACE_QUIET='1')
+    for name, value in more.items():
+        if value is None:
+            env.pop(name, None)
+        else:
+            env[name] = str(value)
+    return env
+
+
+class Run:
+    """What a program did: status (negative: killed by that signal), out, err, the traces it left, its ledgers."""
+
+    def __init__(self, command, record=True, folder=None, **more):
+        self.folder = folder or tempfile.mkdtemp(prefix='cgtrace-test-')
+        more.setdefault('SIM_LEDGER', f'{self.folder}/ledger.%p')
+        os.makedirs(f'{self.folder}/work', exist_ok=True)
+        result = subprocess.run(command, cwd=f'{self.folder}/work', env=environment(record, **more), stdin=subprocess.DEVNULL,
+                                capture_output=True, timeout=LIMIT_S)
+        self.status, self.out, self.err = result.returncode, result.stdout, result.stderr
+        self.files = sorted(os.listdir(f'{self.folder}/work'))
+
+    @property
+    def traces(self):
+        return sorted(glob.glob(f'{self.folder}/work/*.jsonl'))
+
+    @property
+    def ledgers(self):
+        return sorted(glob.glob(f'{self.folder}/ledger.*'))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.folder, ignore_errors=True)
