@@ -331,6 +331,7 @@ static void *worker(void *arg)
     }
     pthread_cond_destroy(&stream->wake);
     sim_fence_release(stream->fence);
+    stream->object.magic = SIM_STREAM; /* back to the streams' own free list */
     sim_delete(stream);
     pthread_mutex_unlock(&sim.lock);
     return NULL;
