@@ -175,8 +175,9 @@ static int take_line(struct loader *loader, const char *line, const char **next)
         return line_fault(loader, line, kind < CG_KIND_COUNT ? schema_objects[kind].name : "");
     if (*end != '\n') {
         const char *feed = rawmemchr(end, '\n');
-        if (!utf8_blank(end, (size_t)(feed - end)))
-            return syntax_fault(loader, line, end, "text after the record");
+        size_t rest = (size_t)(feed - end);
+        utf8_trim(&end, &rest);
+        if (rest > 0) return syntax_fault(loader, line, end, "text after the record");
         end = feed;
     }
     *next = end + 1;
