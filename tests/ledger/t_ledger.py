@@ -74,7 +74,8 @@ def whole_programs():
 
 def million(threads):
     each = 1000000 // threads
-    with Run([program('threads'), str(threads), str(each), '0'], CGTRACE_OVERFLOW='block', CGTRACE_RING_BYTES='1048576') as run:
+    with Run([program('threads'), str(threads), str(each), '0'], SIM_KERNELS=None, CGTRACE_OVERFLOW='block',
+             CGTRACE_RING_BYTES='1048576') as run:
         recorded, found = judge(run)
         name = f'{threads} threads, 1,000,000 launches, waiting for room'
         if tap.ok(not found, f'{name}: trace equals ledger', '\n'.join(found)):
@@ -86,7 +87,7 @@ def dropping(threads):
     each = 1000000 // threads
     name = f'{threads} threads, 1,000,000 launches, dropping'
     with Run([program('threads'), str(threads), str(each), '0'], CGTRACE_OVERFLOW='drop', CGTRACE_RING_BYTES='65536',
-             SIM_LEDGER=None) as run:
+             SIM_KERNELS=None, SIM_LEDGER=None) as run:
         recorded = Recorded()
         violations = check(run.traces[0], recorded.feed) if len(run.traces) == 1 else [f'traces {run.traces}', run.err.decode()]
         if not tap.ok(not violations, f'{name}: a valid trace', '\n'.join(violations[:10])):

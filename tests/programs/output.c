@@ -34,6 +34,5 @@ int main(void)
     fprintf(stderr, "not to be seen\n");
     dup2(old, 2);
     fprintf(stderr, "seen again\n");
-    printf("preload: %s\n", getenv("LD_PRELOAD") ? "set" : "not set");
     return 0;
 }
