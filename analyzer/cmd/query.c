@@ -123,12 +123,12 @@ void emit_bounded(struct json_doc *doc, uint64_t total, uint64_t cap,
     uint64_t displayed = total < cap ? total : cap;
     json_object(doc);
     json_member_u64(doc, "displayed", displayed);
+    json_member_u64(doc, "total", total);
+    json_member_bool(doc, "truncated", displayed < total);
     json_key(doc, "rows");
     json_array(doc);
     for (uint64_t i = 0; i < displayed; i++)
         row(doc, list, i);
     json_array_end(doc);
-    json_member_u64(doc, "total", total);
-    json_member_bool(doc, "truncated", displayed < total);
     json_object_end(doc);
 }

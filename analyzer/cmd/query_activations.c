@@ -48,13 +48,13 @@ static void emit_ranked_device(struct json_doc *doc, const struct evidence *evid
     json_member_text(doc, "clock_id", trace_text(evidence->trace, device->clock_id));
     json_member_text(doc, "device", trace_text(evidence->trace, device->device));
     json_member_u64(doc, "displayed", displayed);
+    json_member_u64(doc, "total", total);
+    json_member_bool(doc, "truncated", displayed < total);
     json_key(doc, "rows");
     json_array(doc);
     for (uint64_t i = 0; i < displayed; i++)
         emit_operation(doc, &list, i);
     json_array_end(doc);
-    json_member_u64(doc, "total", total);
-    json_member_bool(doc, "truncated", displayed < total);
     json_object_end(doc);
 }
 

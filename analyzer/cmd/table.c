@@ -25,12 +25,13 @@ struct table {
     struct output *output;
     size_t width; /* of the screen; SIZE_MAX: none */
     bool colour;
-    bool begun;                /* something was printed */
-    const struct shape *shown; /* the table whose header was printed last */
-    uint64_t rows;             /* of it, so far */
-    size_t widths[256];        /* of its columns */
-    bool records;              /* it is written member by member */
-    struct text cells[256];    /* of the row that comes */
+    bool begun;                  /* something was printed */
+    const struct shape *section; /* whose values were printed last */
+    const struct shape *shown;   /* the table whose header was printed last */
+    uint64_t rows;               /* of it, so far */
+    size_t widths[256];          /* of its columns */
+    bool records;                /* it is written member by member */
+    struct text cells[256];      /* of the row that comes */
 };
 
 static void put(struct table *table, const char *text)
@@ -54,6 +55,54 @@ static void colour(struct table *table, const char *sequence)
     if (table->colour) put(table, sequence);
 }
 
+/* ---- lists with a caption: sections that say which of how many rows they hold ---- */
+
+static const struct shape *member(const struct shape *section, const char *key)
+{
+    for (const struct shape *child = section->first; child; child = child->next)
+        if (strcmp(child->key, key) == 0) return child;
+    return NULL;
+}
+
+/* The rows of such a section, or NULL; with only, NULL unless they are that member. */
+static const struct shape *caption_list(const struct shape *section, const struct shape *only)
+{
+    if (!section || !member(section, "displayed") || !member(section, "total")) return NULL;
+    const struct shape *rows = member(section, "rows");
+    return rows && (!only || rows == only) ? rows : NULL;
+}
+
+/* Members that the caption says. */
+static bool in_caption(const struct shape *value)
+{
+    static const char *const keys[] = {"displayed", "total",  "truncated",  "limit",
+                                       "matched",   "offset", "next_offset"};
+    if (!caption_list(value->parent, NULL)) return false;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(keys[i], value->key) == 0) return true;
+    return false;
+}
+
+static void put_caption(struct table *table, const struct shape *section)
+{
+    const struct shape *matched = member(section, "matched"), *offset = member(section, "offset"),
+                       *next = member(section, "next_offset");
+    uint64_t total = member(section, "total")->number, of = matched ? matched->number : total;
+    char text[160];
+    int used = snprintf(text, sizeof text, "%llu of %llu",
+                        (unsigned long long)member(section, "displayed")->number, (unsigned long long)of);
+    if (of != total)
+        used += snprintf(text + used, sizeof text - (size_t)used, " that match, %llu in all",
+                         (unsigned long long)total);
+    if (offset && offset->number)
+        used += snprintf(text + used, sizeof text - (size_t)used, ", from %llu on",
+                         (unsigned long long)offset->number);
+    if (next && !next->nulls)
+        snprintf(text + used, sizeof text - (size_t)used, "; more: --offset %llu",
+                 (unsigned long long)next->number);
+    put(table, text);
+}
+
 /* ---- names ---- */
 
 static void put_name(struct table *table, const char *name, size_t length)
@@ -68,15 +117,15 @@ static void put_heading(struct table *table, const struct shape *shape)
     const struct shape *path[64];
     size_t depth = 0;
     for (const struct shape *at = shape; at && depth < 64; at = at->parent)
-        if (at->key[0]) path[depth++] = at;
-    if (depth == 0) return;
-    if (table->begun) put(table, "\n");
+        if (at->key[0] && !caption_list(at->parent, at)) path[depth++] = at;
+    if (table->begun && (depth || shape->key[0])) put(table, "\n");
     colour(table, bold);
     for (size_t i = depth; i-- > 0;) {
         put_name(table, path[i]->key, path[i]->bare);
         if (i > 0) put(table, " / ");
     }
     colour(table, plain);
+    table->section = NULL;
     table->begun = true;
 }
 
@@ -136,7 +185,7 @@ static size_t label_width(const struct shape *section)
 {
     size_t widest = 0;
     for (const struct shape *child = section->first; child; child = child->next)
-        if (child->scalars && child->bare > widest) widest = child->bare;
+        if (child->scalars && child->bare > widest && !in_caption(child)) widest = child->bare;
     return widest < WIDEST_LABEL ? widest : WIDEST_LABEL;
 }
 
@@ -146,10 +195,11 @@ static int on_open(void *context, struct shape *section)
     if (!section->key[0]) return 0;
     bool values = !section->first;
     for (const struct shape *child = section->first; child && !values; child = child->next)
-        values = child->scalars > 0;
+        values = child->scalars > 0 && !in_caption(child);
     if (!values) return 0;
     put_heading(table, section);
     put(table, "\n");
+    table->section = section;
     return table->output->failure;
 }
 
@@ -159,43 +209,56 @@ static int on_close(void *context, struct shape *section)
     return ((struct table *)context)->output->failure;
 }
 
-static void put_label(struct table *table, const struct shape *member)
+static void put_label(struct table *table, const struct shape *value)
 {
-    size_t width = label_width(member->parent);
+    size_t width = label_width(value->parent);
     pad(table, INDENT);
-    put_name(table, member->key, member->bare);
-    pad(table, (width > member->bare ? width - member->bare : 0) + GAP);
+    put_name(table, value->key, value->bare);
+    pad(table, (width > value->bare ? width - value->bare : 0) + GAP);
 }
 
-static size_t value_column(const struct shape *member)
+static size_t value_column(const struct shape *value)
 {
-    size_t width = label_width(member->parent);
-    return INDENT + (width > member->bare ? width : member->bare) + GAP;
+    size_t width = label_width(value->parent);
+    return INDENT + (width > value->bare ? width : value->bare) + GAP;
 }
 
-static int on_value(void *context, struct shape *member, const char *text, size_t length)
+static int on_value(void *context, struct shape *value, const char *text, size_t length)
 {
     struct table *table = context;
-    put_label(table, member);
+    if (in_caption(value)) return 0;
+    if (table->section != value->parent) { /* it comes after other sections */
+        if (table->begun && !value->parent->key[0]) put(table, "\n");
+        if (value->parent->key[0]) put_heading(table, value->parent);
+        if (value->parent->key[0]) put(table, "\n");
+        table->section = value->parent;
+    }
+    put_label(table, value);
     if (length == 0)
         put(table, "\"\"\n");
     else
-        put_wrapped(table, text, length, value_column(member));
+        put_wrapped(table, text, length, value_column(value));
     table->begun = true;
     table->shown = NULL;
     return table->output->failure;
 }
 
-static int on_empty(void *context, struct shape *member)
+/* The heading of a list or table, with its caption; ends the line. */
+static void put_list_heading(struct table *table, const struct shape *list)
+{
+    bool caption = caption_list(list->parent, list) != NULL;
+    put_heading(table, list);
+    if (caption && list->parent->key[0]) put(table, ": ");
+    if (caption) put_caption(table, list->parent);
+    if (caption || list->key[0]) put(table, "\n");
+}
+
+static int on_empty(void *context, struct shape *empty)
 {
     struct table *table = context;
-    if (member->objects) { /* its heading is there */
-        pad(table, INDENT);
-        put(table, "none\n");
-    } else {
-        put_heading(table, member);
-        put(table, ": none\n");
-    }
+    if (!empty->objects) put_list_heading(table, empty);
+    pad(table, INDENT);
+    put(table, "none\n");
     table->shown = NULL;
     return table->output->failure;
 }
@@ -204,8 +267,7 @@ static int on_item(void *context, struct shape *list, const char *text, size_t l
 {
     struct table *table = context;
     if (table->shown != list) {
-        put_heading(table, list);
-        put(table, "\n");
+        put_list_heading(table, list);
         table->shown = list;
         table->rows = 0;
     }
@@ -294,8 +356,7 @@ static void put_cell(struct table *table, const char *text, size_t length, size_
 static void begin_table(struct table *table, const struct shape *shape)
 {
     char heading[HEADER_SIZE];
-    put_heading(table, shape);
-    if (shape->key[0]) put(table, "\n");
+    put_list_heading(table, shape);
     lay_out(table, shape);
     table->shown = shape;
     table->rows = 0;

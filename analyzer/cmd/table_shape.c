@@ -27,21 +27,22 @@ static bool has_leaves_only(const struct shape *shape)
     return true;
 }
 
-/* An object whose members are all alike, small objects (or null), reads best as a table with a row for each.
- */
+/* An object whose members are all alike, small objects (or null), reads best as a table with a row for each:
+ * they have the same first member, and nothing in them but values. */
 static bool is_map(const struct shape *shape)
 {
-    size_t members = 0, objects = 0;
+    const struct shape *model = NULL;
+    size_t members = 0;
     if (shape->arrays || !shape->objects) return false;
     for (const struct shape *child = shape->first; child; child = child->next) {
         members++;
-        if (child->arrays || (child->scalars && !child->objects && child->width > 1)) return false;
-        if (child->objects) {
-            objects++;
-            if (!child->first || !has_leaves_only(child)) return false;
-        }
+        if (child->arrays || child->scalars > child->nulls) return false;
+        if (!child->objects) continue;
+        if (!child->first || !has_leaves_only(child)) return false;
+        if (!model) model = child;
+        if (strcmp(model->first->key, child->first->key) != 0) return false;
     }
-    return members >= 2 && objects >= 1;
+    return members >= 2 && model;
 }
 
 static bool add_column(struct shape *table, struct shape *column)

@@ -79,7 +79,7 @@ static struct shape *child_of(struct shape *parent, const char *key, size_t leng
 }
 
 /* Puts a scalar into walk->scratch as it is shown. */
-static int show(struct walk *walk, const struct shape *shape, enum json_event event, const char *text,
+static int show(struct walk *walk, struct shape *shape, enum json_event event, const char *text,
                 size_t length)
 {
     struct text *out = &walk->scratch;
@@ -108,7 +108,8 @@ static int show(struct walk *walk, const struct shape *shape, enum json_event ev
     snprintf(number, sizeof number, "%.*s", (int)length, text);
     if (strpbrk(number, ".e"))
         return text_add(out, small, (size_t)snprintf(small, sizeof small, "%.6g", strtod(number, NULL)));
-    return text_add(out, small, unit_text(small, shape->unit, strtoull(number, NULL, 10)));
+    shape->number = strtoull(number, NULL, 10);
+    return text_add(out, small, unit_text(small, shape->unit, shape->number));
 }
 
 static void learn(struct shape *shape, const struct text *text, bool textual)
@@ -143,6 +144,7 @@ static int on_scalar(struct walk *walk, enum json_event event, const char *text,
         return walk->handler->item(walk->context, shape, walk->scratch.bytes, walk->scratch.length);
     }
     shape->scalars++;
+    shape->nulls += event == JSON_EVENT_WORD && text[0] == 'n';
     if (frame->role == WALK_CELL) return add_to_cell(walk, frame);
     frame->any = true;
     learn(shape, &walk->scratch, textual);

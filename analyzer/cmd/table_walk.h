@@ -19,8 +19,10 @@ struct shape {
     struct shape *parent, *first, *last, *next;
 
     size_t scalars, objects, arrays; /* how often it was each; null is a scalar */
-    size_t width;                    /* widest text, in columns */
-    bool textual;                    /* some value was a text or a list: left-aligned */
+    size_t nulls;
+    uint64_t number; /* the last whole number that it was */
+    size_t width;    /* widest text, in columns */
+    bool textual;    /* some value was a text or a list: left-aligned */
 
     /* of an array of objects, or of an object shown as a table, its columns */
     bool table, map;
