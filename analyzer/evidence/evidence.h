@@ -148,6 +148,8 @@ size_t evidence_heaviest_ops(const struct evidence *evidence, uint32_t *nodes, s
 
 /* ---- activations ---- */
 
+/* Is there something to say of activations: are they declared, or were there any (evidence.md 8)? */
+bool evidence_shows_activations(const struct evidence *evidence);
 void emit_activations(struct json_doc *doc, const struct evidence *evidence);
 void emit_activation_state(struct json_doc *doc, const struct activation_state *state);
 void emit_activation_operation(struct json_doc *doc, const struct evidence *evidence,

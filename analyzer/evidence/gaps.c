@@ -27,15 +27,19 @@ static bool add_warnings(struct evidence *evidence)
     return true;
 }
 
+bool evidence_shows_activations(const struct evidence *evidence)
+{
+    return evidence->trace->run.capture_contract.activations != CG_COVERAGE_NONE ||
+           evidence->activations.operation_count > 0;
+}
+
 __attribute__((unused)) static void add_activation_gaps(struct evidence *evidence)
 {
     const struct activations *activations = &evidence->activations;
     const struct activation_state *const states[] = {&activations->coverage, &activations->host_time,
                                                      &activations->device_time, &activations->dense_output,
                                                      &activations->logical_memory};
-    if (evidence->trace->run.capture_contract.activations == CG_COVERAGE_NONE &&
-        !activations->operation_count)
-        return;
+    if (!evidence_shows_activations(evidence)) return;
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
         if (states[i]->level != CAPABILITY_COMPLETE) add_gap(evidence, text_of(states[i]->reason));
 }
