@@ -46,7 +46,7 @@ struct json_doc {
 
 /* ---- bytes ---- */
 
-void json_fail(struct json_doc *doc, int error)
+void doc_fail(struct json_doc *doc, int error)
 {
     if (!doc->error) doc->error = error;
 }
@@ -59,7 +59,7 @@ static bool reserve(struct json_doc *doc, struct bytes *bytes, size_t more)
         room *= 2;
     char *at = realloc(bytes->at, room);
     if (!at) {
-        json_fail(doc, ENOMEM);
+        doc_fail(doc, ENOMEM);
         return false;
     }
     bytes->at = at;
@@ -79,7 +79,7 @@ static void to_sink(struct json_doc *doc, const char *text, size_t length)
 {
     if (length && !doc->error) {
         int error = doc->sink(doc->context, text, length);
-        if (error) json_fail(doc, error);
+        if (error) doc_fail(doc, error);
     }
 }
 
@@ -111,7 +111,7 @@ static void put_line(struct json_doc *doc)
 {
     static const char line[1 + 2 * DEPTH_MAX] =
         "\n                                                                ";
-    if (doc->style == JSON_PRETTY) put(doc, line, 1 + 2 * (size_t)doc->depth);
+    if (doc->style == DOC_PRETTY) put(doc, line, 1 + 2 * (size_t)doc->depth);
 }
 
 /* Runs of plain bytes are copied whole. */
@@ -146,7 +146,7 @@ static void put_quoted(struct json_doc *doc, const char *bytes, size_t length)
 
 /* ---- structure ---- */
 
-struct json_doc *json_start(enum json_style style, enum json_order order, json_sink *sink, void *context)
+struct json_doc *doc_start(enum json_style style, enum json_order order, json_sink *sink, void *context)
 {
     struct json_doc *doc = malloc(sizeof *doc);
     if (!doc) return NULL;
@@ -158,7 +158,7 @@ struct json_doc *json_start(enum json_style style, enum json_order order, json_s
     return doc;
 }
 
-int json_finish(struct json_doc *doc)
+int doc_finish(struct json_doc *doc)
 {
     put(doc, "\n", 1);
     flush(doc);
@@ -183,7 +183,7 @@ static void open_frame(struct json_doc *doc, bool array, bool held)
 {
     before_value(doc);
     if (doc->depth == DEPTH_MAX) {
-        json_fail(doc, EOVERFLOW);
+        doc_fail(doc, EOVERFLOW);
         return;
     }
     /* A held object has no brace yet: the comma of its first member becomes it (close_held). */
@@ -220,7 +220,7 @@ static void order_members(struct json_doc *doc, const struct frame *frame)
     if (doc->error) return;
     size_t *end = malloc(count * sizeof *end);
     if (!end) {
-        json_fail(doc, ENOMEM);
+        doc_fail(doc, ENOMEM);
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -265,7 +265,7 @@ static void close_frame(struct json_doc *doc)
     put(doc, frame->array ? "]" : "}", 1);
 }
 
-void json_key_bytes(struct json_doc *doc, const char *bytes, size_t length)
+void doc_key_bytes(struct json_doc *doc, const char *bytes, size_t length)
 {
     if (!doc->depth || doc->error) return;
     struct frame *frame = &doc->frames[doc->depth - 1];
@@ -274,7 +274,7 @@ void json_key_bytes(struct json_doc *doc, const char *bytes, size_t length)
             size_t room = doc->member_room ? 2 * doc->member_room : 64;
             struct held_member *members = realloc(doc->members, room * sizeof *members);
             if (!members) {
-                json_fail(doc, ENOMEM);
+                doc_fail(doc, ENOMEM);
                 return;
             }
             doc->members = members;
@@ -287,43 +287,43 @@ void json_key_bytes(struct json_doc *doc, const char *bytes, size_t length)
     if (frame->count++ || frame->held) put(doc, ",", 1);
     put_line(doc);
     put_quoted(doc, bytes, length);
-    put(doc, ": ", doc->style == JSON_PRETTY ? 2 : 1);
+    put(doc, ": ", doc->style == DOC_PRETTY ? 2 : 1);
 }
 
-void json_key(struct json_doc *doc, const char *key)
+void doc_key(struct json_doc *doc, const char *key)
 {
-    json_key_bytes(doc, key, strlen(key));
+    doc_key_bytes(doc, key, strlen(key));
 }
 
-void json_object(struct json_doc *doc)
+void doc_object(struct json_doc *doc)
 {
-    open_frame(doc, false, doc->order == JSON_SORTED);
+    open_frame(doc, false, doc->order == DOC_SORTED);
 }
-void json_object_end(struct json_doc *doc)
+void doc_object_end(struct json_doc *doc)
 {
     close_frame(doc);
 }
-void json_array(struct json_doc *doc)
+void doc_array(struct json_doc *doc)
 {
     open_frame(doc, true, false);
 }
-void json_array_end(struct json_doc *doc)
+void doc_array_end(struct json_doc *doc)
 {
     close_frame(doc);
 }
 
 #define MEMBERS_MAX 64
 
-void json_members(struct json_doc *doc, const struct json_member *members, size_t count, const void *object)
+void doc_members(struct json_doc *doc, const struct json_member *members, size_t count, const void *object)
 {
     unsigned char order[MEMBERS_MAX];
     if (count > MEMBERS_MAX) {
-        json_fail(doc, EOVERFLOW);
+        doc_fail(doc, EOVERFLOW);
         return;
     }
     for (size_t i = 0; i < count; i++) {
         size_t at = i;
-        if (doc->order == JSON_SORTED)
+        if (doc->order == DOC_SORTED)
             for (; at > 0 && strcmp(members[order[at - 1]].key, members[i].key) > 0; at--)
                 order[at] = order[at - 1];
         order[at] = (unsigned char)i;
@@ -332,7 +332,7 @@ void json_members(struct json_doc *doc, const struct json_member *members, size_
     for (size_t i = 0; i < count; i++) {
         const struct json_member *member = &members[order[i]];
         if (member->present && !member->present(object)) continue;
-        json_key(doc, member->key);
+        doc_key(doc, member->key);
         member->emit(doc, object);
     }
     close_frame(doc);
@@ -346,12 +346,12 @@ static void put_value(struct json_doc *doc, const char *text, size_t length)
     put(doc, text, length);
 }
 
-void json_null(struct json_doc *doc)
+void doc_null(struct json_doc *doc)
 {
     put_value(doc, "null", 4);
 }
 
-void json_bool(struct json_doc *doc, bool value)
+void doc_bool(struct json_doc *doc, bool value)
 {
     put_value(doc, value ? "true" : "false", value ? 4 : 5);
 }
@@ -370,13 +370,13 @@ static char *digits_before(char *end, unsigned __int128 value)
     return end;
 }
 
-void json_u64(struct json_doc *doc, uint64_t value)
+void doc_u64(struct json_doc *doc, uint64_t value)
 {
     char text[20], *first = digits_before(text + sizeof text, value);
     put_value(doc, first, (size_t)(text + sizeof text - first));
 }
 
-void json_u128(struct json_doc *doc, unsigned __int128 value)
+void doc_u128(struct json_doc *doc, unsigned __int128 value)
 {
     char text[41], *first = digits_before(text + 40, value);
     text[40] = '"';
@@ -384,71 +384,71 @@ void json_u128(struct json_doc *doc, unsigned __int128 value)
     put_value(doc, first, (size_t)(text + 41 - first));
 }
 
-void json_double(struct json_doc *doc, double value)
+void doc_double(struct json_doc *doc, double value)
 {
     char text[33];
     if (!isfinite(value)) {
-        json_null(doc);
+        doc_null(doc);
         return;
     }
     size_t length = json_double_text(text, value);
     put_value(doc, text, length);
 }
 
-void json_string_bytes(struct json_doc *doc, const char *bytes, size_t length)
+void doc_string_bytes(struct json_doc *doc, const char *bytes, size_t length)
 {
     before_value(doc);
     put_quoted(doc, bytes, length);
 }
 
-void json_string_begin(struct json_doc *doc)
+void doc_string_begin(struct json_doc *doc)
 {
     put_value(doc, "\"", 1);
 }
-void json_string_add(struct json_doc *doc, const char *bytes, size_t length)
+void doc_string_add(struct json_doc *doc, const char *bytes, size_t length)
 {
     put_escaped(doc, bytes, length);
 }
-void json_string_end(struct json_doc *doc)
+void doc_string_end(struct json_doc *doc)
 {
     put(doc, "\"", 1);
 }
 
-void json_string(struct json_doc *doc, const char *text)
+void doc_string(struct json_doc *doc, const char *text)
 {
     if (text)
-        json_string_bytes(doc, text, strlen(text));
+        doc_string_bytes(doc, text, strlen(text));
     else
-        json_null(doc);
+        doc_null(doc);
 }
 
-void json_member_null(struct json_doc *doc, const char *key)
+void doc_member_null(struct json_doc *doc, const char *key)
 {
-    json_key(doc, key);
-    json_null(doc);
+    doc_key(doc, key);
+    doc_null(doc);
 }
-void json_member_bool(struct json_doc *doc, const char *key, bool value)
+void doc_member_bool(struct json_doc *doc, const char *key, bool value)
 {
-    json_key(doc, key);
-    json_bool(doc, value);
+    doc_key(doc, key);
+    doc_bool(doc, value);
 }
-void json_member_u64(struct json_doc *doc, const char *key, uint64_t value)
+void doc_member_u64(struct json_doc *doc, const char *key, uint64_t value)
 {
-    json_key(doc, key);
-    json_u64(doc, value);
+    doc_key(doc, key);
+    doc_u64(doc, value);
 }
-void json_member_double(struct json_doc *doc, const char *key, double value)
+void doc_member_double(struct json_doc *doc, const char *key, double value)
 {
-    json_key(doc, key);
-    json_double(doc, value);
+    doc_key(doc, key);
+    doc_double(doc, value);
 }
-void json_member_string(struct json_doc *doc, const char *key, const char *text)
+void doc_member_string(struct json_doc *doc, const char *key, const char *text)
 {
-    json_key(doc, key);
-    json_string(doc, text);
+    doc_key(doc, key);
+    doc_string(doc, text);
 }
-void json_member_bytes(struct json_doc *doc, const char *key, const char *bytes, size_t length)
+void doc_member_bytes(struct json_doc *doc, const char *key, const char *bytes, size_t length)
 {
-    json_key(doc, key);
-    json_string_bytes(doc, bytes, length);
+    doc_key(doc, key);
+    doc_string_bytes(doc, bytes, length);
 }

@@ -13,7 +13,7 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     struct input_needs needs = {.parts = EVIDENCE_NODES | EVIDENCE_EDGES};
     int status = command_input_open(arguments->input, needs, &input, error);
     if (status != 0) return status;
-    struct document document = {.order = JSON_DECLARED, .emit = emit, .object = &input};
+    struct document document = {.order = DOC_DECLARED, .emit = emit, .object = &input};
     status = document_write(arguments, &input, &document, error);
     command_input_close(&input);
     return status;

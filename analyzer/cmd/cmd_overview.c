@@ -19,7 +19,7 @@ static const struct evidence *evidence_of(const void *object)
 static void emit_overview_schema(struct json_doc *doc, const void *object)
 {
     (void)object;
-    json_string(doc, "candle-graph/overview/2");
+    doc_string(doc, "candle-graph/overview/2");
 }
 
 static void emit_overview_tool(struct json_doc *doc, const void *object)
@@ -41,12 +41,12 @@ static void emit_overview_provenance(struct json_doc *doc, const void *object)
 static void emit_health_counts(struct json_doc *doc, const void *object)
 {
     const struct evidence *evidence = evidence_of(object);
-    json_object(doc);
-    json_member_bool(doc, "structurally_valid", evidence->health.structurally_valid);
-    json_member_bool(doc, "capture_complete", evidence->health.capture_complete);
-    json_member_u64(doc, "error_count", evidence_issue_count(evidence, HEALTH_ERROR));
-    json_member_u64(doc, "warning_count", evidence_issue_count(evidence, HEALTH_WARNING));
-    json_object_end(doc);
+    doc_object(doc);
+    doc_member_bool(doc, "structurally_valid", evidence->health.structurally_valid);
+    doc_member_bool(doc, "capture_complete", evidence->health.capture_complete);
+    doc_member_u64(doc, "error_count", evidence_issue_count(evidence, HEALTH_ERROR));
+    doc_member_u64(doc, "warning_count", evidence_issue_count(evidence, HEALTH_WARNING));
+    doc_object_end(doc);
 }
 
 static void emit_matrix(struct json_doc *doc, const void *object)
@@ -57,15 +57,15 @@ static void emit_matrix(struct json_doc *doc, const void *object)
 static void emit_counts(struct json_doc *doc, const void *object)
 {
     const struct evidence *evidence = evidence_of(object);
-    json_object(doc);
-    json_key(doc, "graph_spans");
+    doc_object(doc);
+    doc_key(doc, "graph_spans");
     if (evidence->has_graph)
-        json_u64(doc, graph_node_count(&evidence->graph));
+        doc_u64(doc, graph_node_count(&evidence->graph));
     else
-        json_null(doc);
-    json_member_u64(doc, "tensor_stat_events", evidence->trace->tensor_stats.rows);
-    json_member_u64(doc, "tensor_stat_non_finite_events", evidence_non_finite_events(evidence));
-    json_object_end(doc);
+        doc_null(doc);
+    doc_member_u64(doc, "tensor_stat_events", evidence->trace->tensor_stats.rows);
+    doc_member_u64(doc, "tensor_stat_non_finite_events", evidence_non_finite_events(evidence));
+    doc_object_end(doc);
 }
 
 /* ---- timing ---- */
@@ -81,26 +81,26 @@ static void emit_overview_timing(struct json_doc *doc, const void *object)
     const struct evidence *evidence = evidence_of(object);
     const struct graph *graph = &evidence->graph;
     if (!evidence->has_graph) {
-        json_null(doc);
+        doc_null(doc);
         return;
     }
-    json_object(doc);
+    doc_object(doc);
     json_member_text(doc, "entrypoint", trace_text(evidence->trace, evidence->trace->run.entrypoint));
-    json_member_u64(doc, "outer_wall_time_ns", graph->effective_ns[graph->measured]);
-    json_key(doc, "slowest_host_spans");
+    doc_member_u64(doc, "outer_wall_time_ns", graph->effective_ns[graph->measured]);
+    doc_key(doc, "slowest_host_spans");
     emit_bounded(doc, graph->host_count, OVERVIEW_SPANS, emit_cost, evidence);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 static void emit_timing_reason(struct json_doc *doc, const void *object)
 {
     const struct evidence *evidence = evidence_of(object);
     if (evidence->has_graph)
-        json_null(doc);
+        doc_null(doc);
     else if (!evidence->health.structurally_valid)
-        json_string(doc, "the capture is not structurally valid, so its spans cannot be timed");
+        doc_string(doc, "the capture is not structurally valid, so its spans cannot be timed");
     else
-        json_string(doc, "the capture did not complete, so its spans cannot be timed");
+        doc_string(doc, "the capture did not complete, so its spans cannot be timed");
 }
 
 /* ---- memory ---- */
@@ -108,28 +108,28 @@ static void emit_timing_reason(struct json_doc *doc, const void *object)
 static void emit_memory_totals(struct json_doc *doc, const void *object)
 {
     const struct logical_memory *logical = &evidence_of(object)->logical;
-    json_object(doc);
-    json_member_bool(doc, "logical", logical->present);
-    json_member_bool(doc, "physical", evidence_of(object)->physical.present);
-    json_key(doc, "logical_totals");
+    doc_object(doc);
+    doc_member_bool(doc, "logical", logical->present);
+    doc_member_bool(doc, "physical", evidence_of(object)->physical.present);
+    doc_key(doc, "logical_totals");
     if (!logical->present) {
-        json_null(doc);
-        json_object_end(doc);
+        doc_null(doc);
+        doc_object_end(doc);
         return;
     }
-    json_object(doc);
+    doc_object(doc);
     if (logical->peak_known) {
-        json_member_u64(doc, "peak_live_bytes", logical->peak_live_bytes);
-        json_member_u64(doc, "peak_timestamp_ns", logical->peak_timestamp_ns);
+        doc_member_u64(doc, "peak_live_bytes", logical->peak_live_bytes);
+        doc_member_u64(doc, "peak_timestamp_ns", logical->peak_timestamp_ns);
     } else {
-        json_member_null(doc, "peak_live_bytes");
-        json_member_null(doc, "peak_timestamp_ns");
+        doc_member_null(doc, "peak_live_bytes");
+        doc_member_null(doc, "peak_timestamp_ns");
     }
-    json_member_u64(doc, "storage_allocation_count", logical->storage_allocation_count);
-    json_member_u64(doc, "matched_storage_free_count", logical->matched_storage_free_count);
-    json_member_u64(doc, "total_allocated_bytes", logical->total_allocated_bytes);
-    json_object_end(doc);
-    json_object_end(doc);
+    doc_member_u64(doc, "storage_allocation_count", logical->storage_allocation_count);
+    doc_member_u64(doc, "matched_storage_free_count", logical->matched_storage_free_count);
+    doc_member_u64(doc, "total_allocated_bytes", logical->total_allocated_bytes);
+    doc_object_end(doc);
+    doc_object_end(doc);
 }
 
 /* ---- findings, gaps ---- */
@@ -166,8 +166,8 @@ static const struct activation_operation *begin_head(struct json_doc *doc, const
                                                      uint32_t row)
 {
     const struct activation_operation *operation = &evidence->activations.operations[row];
-    json_object(doc);
-    json_key(doc, "id");
+    doc_object(doc);
+    doc_key(doc, "id");
     emit_activation_id(doc, evidence, operation);
     json_member_text(doc, "name", trace_text(evidence->trace, evidence->trace->op.op_name[operation->op]));
     return operation;
@@ -177,32 +177,32 @@ static void emit_head(struct json_doc *doc, const struct evidence *evidence, enu
                       const struct ranked *ranked)
 {
     if (ranked->total == 0) {
-        json_null(doc);
+        doc_null(doc);
         return;
     }
     const struct activation_operation *operation = begin_head(doc, evidence, ranked->rows[0]);
     const struct cg_ops *op = &evidence->trace->op;
     switch (ranking) {
     case RANKING_dense_output:
-        json_member_u64(doc, "dense_output_bytes", op->output_dense_bytes[operation->op]);
+        doc_member_u64(doc, "dense_output_bytes", op->output_dense_bytes[operation->op]);
         break;
     case RANKING_host_duration:
-        json_member_u64(doc, "observed_host_duration_ns", op->duration_ns[operation->op]);
+        doc_member_u64(doc, "observed_host_duration_ns", op->duration_ns[operation->op]);
         break;
     case RANKING_logical_allocated:
-        json_member_u64(doc, "logical_allocated_bytes", operation->allocated_bytes);
+        doc_member_u64(doc, "logical_allocated_bytes", operation->allocated_bytes);
         break;
     case RANKING_logical_byte_nanoseconds:
-        json_key(doc, "logical_byte_nanoseconds");
-        json_u128(doc, operation->byte_nanoseconds);
+        doc_key(doc, "logical_byte_nanoseconds");
+        doc_u128(doc, operation->byte_nanoseconds);
         break;
     case RANKING_logical_retained:
-        json_member_u64(doc, "logical_retained_bytes_at_measured_end", operation->retained_bytes);
+        doc_member_u64(doc, "logical_retained_bytes_at_measured_end", operation->retained_bytes);
         break;
     case RANKING_COUNT:
         break;
     }
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 /* Clocks are never compared: this is the first of the lists, and it names its clock. */
@@ -210,7 +210,7 @@ static void emit_device_head(struct json_doc *doc, const struct overview *overvi
 {
     const struct evidence *evidence = &overview->input->evidence;
     if (overview->rankings.device_count == 0) {
-        json_null(doc);
+        doc_null(doc);
         return;
     }
     const struct ranked_device *first = &overview->rankings.devices[0];
@@ -219,29 +219,29 @@ static void emit_device_head(struct json_doc *doc, const struct overview *overvi
     activation_busy(evidence, operation, first->device, first->clock_id, &busy_ns);
     json_member_text(doc, "device", trace_text(evidence->trace, first->device));
     json_member_text(doc, "clock_id", trace_text(evidence->trace, first->clock_id));
-    json_member_u64(doc, "busy_ns", busy_ns);
-    json_object_end(doc);
+    doc_member_u64(doc, "busy_ns", busy_ns);
+    doc_object_end(doc);
 }
 
 static void emit_activation_heads(struct json_doc *doc, const void *object)
 {
     const struct overview *overview = object;
     const struct evidence *evidence = evidence_of(object);
-    json_object(doc);
-    json_key(doc, "coverage");
+    doc_object(doc);
+    doc_key(doc, "coverage");
     emit_activation_state(doc, &evidence->activations.coverage);
-    json_member_u64(doc, "operation_count", evidence->activations.operation_count);
-    json_member_u64(doc, "unattributed_activation_storages", evidence->activations.unattributed_storages);
-    json_key(doc, "top");
-    json_object(doc);
-    json_key(doc, "device_busy");
+    doc_member_u64(doc, "operation_count", evidence->activations.operation_count);
+    doc_member_u64(doc, "unattributed_activation_storages", evidence->activations.unattributed_storages);
+    doc_key(doc, "top");
+    doc_object(doc);
+    doc_key(doc, "device_busy");
     emit_device_head(doc, overview);
     for (unsigned i = 0; i < RANKING_COUNT; i++) {
-        json_key(doc, ranking_name[i]);
+        doc_key(doc, ranking_name[i]);
         emit_head(doc, evidence, (enum ranking)i, &overview->rankings.by[i]);
     }
-    json_object_end(doc);
-    json_object_end(doc);
+    doc_object_end(doc);
+    doc_object_end(doc);
 }
 
 /* ---- the document; the order is that of the table for people ---- */
@@ -265,7 +265,7 @@ static const struct json_member members[] = {
 
 static void emit(struct json_doc *doc, const void *object)
 {
-    json_members(doc, members, sizeof members / sizeof *members, object);
+    doc_members(doc, members, sizeof members / sizeof *members, object);
 }
 
 static int run(const struct arguments *arguments, struct cg_error *error)
@@ -278,7 +278,7 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     struct overview overview = {.input = &input};
     status = rankings_make(&input.evidence, &overview.rankings, error);
     if (status == 0) {
-        struct document document = {.order = JSON_SORTED, .emit = emit, .object = &overview};
+        struct document document = {.order = DOC_SORTED, .emit = emit, .object = &overview};
         status = document_write(arguments, &input, &document, error);
         rankings_free(&overview.rankings);
     }

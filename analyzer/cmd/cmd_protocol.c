@@ -26,48 +26,48 @@ static const struct {
 
 static void emit_named(struct json_doc *doc, const char *name, const char *about)
 {
-    json_object(doc);
-    json_member_string(doc, "name", name);
-    json_member_string(doc, "about", about);
-    json_object_end(doc);
+    doc_object(doc);
+    doc_member_string(doc, "name", name);
+    doc_member_string(doc, "about", about);
+    doc_object_end(doc);
 }
 
 static void emit(struct json_doc *doc, const void *object)
 {
     (void)object;
-    json_object(doc);
-    json_member_string(doc, "schema", "candle-graph/protocol/1");
-    json_key(doc, "tool");
+    doc_object(doc);
+    doc_member_string(doc, "schema", "candle-graph/protocol/1");
+    doc_key(doc, "tool");
     emit_tool(doc);
-    json_key(doc, "commands");
-    json_array(doc);
+    doc_key(doc, "commands");
+    doc_array(doc);
     for (size_t i = 0; i < command_count; i++)
         emit_named(doc, commands[i]->name, commands[i]->about);
-    json_array_end(doc);
-    json_key(doc, "query_kinds");
-    json_array(doc);
+    doc_array_end(doc);
+    doc_key(doc, "query_kinds");
+    doc_array(doc);
     for (size_t i = 0; i < query_kind_count; i++)
         emit_named(doc, query_kinds[i]->name, query_kinds[i]->about);
-    json_array_end(doc);
-    json_key(doc, "schemas");
-    json_object(doc);
+    doc_array_end(doc);
+    doc_key(doc, "schemas");
+    doc_object(doc);
     for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++)
-        json_member_string(doc, schemas[i].name, schemas[i].id);
-    json_key(doc, "trace_read");
-    json_array(doc);
-    json_string(doc, CG_SCHEMA_TRACE_9);
-    json_string(doc, CG_SCHEMA_TRACE_10);
-    json_array_end(doc);
-    json_member_string(doc, "viewer", command_find("view") ? "candle-graph/viewer/6" : NULL);
-    json_object_end(doc);
-    json_object_end(doc);
+        doc_member_string(doc, schemas[i].name, schemas[i].id);
+    doc_key(doc, "trace_read");
+    doc_array(doc);
+    doc_string(doc, CG_SCHEMA_TRACE_9);
+    doc_string(doc, CG_SCHEMA_TRACE_10);
+    doc_array_end(doc);
+    doc_member_string(doc, "viewer", command_find("view") ? "candle-graph/viewer/6" : NULL);
+    doc_object_end(doc);
+    doc_object_end(doc);
 }
 
 static int run(const struct arguments *arguments, struct cg_error *error)
 {
     int status = document_check_format(arguments, "the protocol", false, error);
     if (status != 0) return status;
-    struct document document = {.order = JSON_SORTED, .emit = emit};
+    struct document document = {.order = DOC_SORTED, .emit = emit};
     return document_write(arguments, NULL, &document, error);
 }
 

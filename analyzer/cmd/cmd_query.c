@@ -11,10 +11,10 @@ static void emit_query_capabilities(struct json_doc *doc, const void *object)
 static void emit_filter(struct json_doc *doc, const void *object)
 {
     const struct query *query = object;
-    json_object(doc);
-    json_member_string(doc, "label", query->label);
-    json_member_string(doc, "label_prefix", query->label_prefix);
-    json_object_end(doc);
+    doc_object(doc);
+    doc_member_string(doc, "label", query->label);
+    doc_member_string(doc, "label_prefix", query->label_prefix);
+    doc_object_end(doc);
 }
 
 static void emit_query_input(struct json_doc *doc, const void *object)
@@ -24,7 +24,7 @@ static void emit_query_input(struct json_doc *doc, const void *object)
 
 static void emit_kind(struct json_doc *doc, const void *object)
 {
-    json_string(doc, ((const struct query *)object)->kind->name);
+    doc_string(doc, ((const struct query *)object)->kind->name);
 }
 
 static void emit_result(struct json_doc *doc, const void *object)
@@ -35,7 +35,7 @@ static void emit_result(struct json_doc *doc, const void *object)
 static void emit_schema(struct json_doc *doc, const void *object)
 {
     (void)object;
-    json_string(doc, "candle-graph/trace-query/7");
+    doc_string(doc, "candle-graph/trace-query/7");
 }
 
 static void emit_query_tool(struct json_doc *doc, const void *object)
@@ -55,7 +55,7 @@ static void emit(struct json_doc *doc, const void *object)
         {"schema", emit_schema, NULL},
         {"tool", emit_query_tool, NULL},
     };
-    json_members(doc, members, sizeof members / sizeof *members, object);
+    doc_members(doc, members, sizeof members / sizeof *members, object);
 }
 
 /* Fills the query from the command line and refuses what its kind does not have. */
@@ -95,7 +95,7 @@ static int answer(const struct arguments *arguments, struct query *query, struct
     int status = kind->prepare ? kind->prepare(query, error) : 0;
     if (status != 0) return status;
     struct document document = {
-        .order = JSON_SORTED, .emit = emit, .people = emit_result, .rows = kind->rows, .object = query};
+        .order = DOC_SORTED, .emit = emit, .people = emit_result, .rows = kind->rows, .object = query};
     status = document_write(arguments, query->input, &document, error);
     if (kind->release) kind->release(query);
     return status;

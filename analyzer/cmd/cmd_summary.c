@@ -35,7 +35,7 @@ static void emit_summary_input(struct json_doc *doc, const void *object)
 static void emit_summary_schema(struct json_doc *doc, const void *object)
 {
     (void)object;
-    json_string(doc, "candle-graph/summary/6");
+    doc_string(doc, "candle-graph/summary/6");
 }
 
 static void emit_summary_tool(struct json_doc *doc, const void *object)
@@ -49,15 +49,15 @@ static void emit_summary_graph(struct json_doc *doc, const void *object)
     if (evidence_of(object)->has_graph)
         emit_graph_summary(doc, evidence_of(object));
     else
-        json_null(doc);
+        doc_null(doc);
 }
 
 static void emit_stats_counts(struct json_doc *doc, const void *object)
 {
-    json_object(doc);
-    json_member_u64(doc, "events", evidence_of(object)->trace->tensor_stats.rows);
-    json_member_u64(doc, "non_finite_events", evidence_non_finite_events(evidence_of(object)));
-    json_object_end(doc);
+    doc_object(doc);
+    doc_member_u64(doc, "events", evidence_of(object)->trace->tensor_stats.rows);
+    doc_member_u64(doc, "non_finite_events", evidence_non_finite_events(evidence_of(object)));
+    doc_object_end(doc);
 }
 
 /* The order is that of the table for people. */
@@ -72,7 +72,7 @@ static void emit(struct json_doc *doc, const void *object)
         {"tensor_stats", emit_stats_counts, NULL}, {"gpu", emit_summary_gpu, NULL},
         {"findings", emit_summary_findings, NULL}, {"gaps", emit_summary_gaps, NULL},
     };
-    json_members(doc, members, sizeof members / sizeof *members, object);
+    doc_members(doc, members, sizeof members / sizeof *members, object);
 }
 
 /* --require-valid, once the document is written. */
@@ -94,7 +94,7 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     struct command_input input;
     status = command_input_open(arguments->input, (struct input_needs){0}, &input, error);
     if (status != 0) return status;
-    struct document document = {.order = JSON_SORTED, .emit = emit, .object = &input};
+    struct document document = {.order = DOC_SORTED, .emit = emit, .object = &input};
     status = document_write(arguments, &input, &document, error);
     if (status == 0 && argument(arguments, "require-valid")->given) status = require_valid(&input, error);
     command_input_close(&input);

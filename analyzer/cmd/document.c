@@ -32,10 +32,10 @@ int document_check_format(const struct arguments *arguments, const char *what, b
 
 static int write_json(const struct document *document, struct output *output)
 {
-    struct json_doc *doc = json_start(JSON_PRETTY, document->order, output_write, output);
+    struct json_doc *doc = doc_start(DOC_PRETTY, document->order, output_write, output);
     if (!doc) return ENOMEM;
     document->emit(doc, document->object);
-    return json_finish(doc);
+    return doc_finish(doc);
 }
 
 int document_write(const struct arguments *arguments, const struct command_input *input,
@@ -70,29 +70,29 @@ int document_write(const struct arguments *arguments, const struct command_input
 void json_member_text(struct json_doc *doc, const char *key, struct cg_text text)
 {
     if (text.bytes)
-        json_member_bytes(doc, key, text.bytes, text.length);
+        doc_member_bytes(doc, key, text.bytes, text.length);
     else
-        json_member_null(doc, key);
+        doc_member_null(doc, key);
 }
 
 void emit_tool(struct json_doc *doc)
 {
-    json_object(doc);
-    json_member_string(doc, "package", "cg-analyze");
-    json_member_string(doc, "version", CGT_VERSION);
-    json_object_end(doc);
+    doc_object(doc);
+    doc_member_string(doc, "package", "cg-analyze");
+    doc_member_string(doc, "version", CGT_VERSION);
+    doc_object_end(doc);
 }
 
 void emit_input(struct json_doc *doc, const struct command_input *input)
 {
-    json_object(doc);
-    if (input->bundle_root) json_member_string(doc, "bundle_root", input->bundle_root);
-    json_member_string(doc, "evidence_source",
-                       input->bundle_root ? "verified_evidence_json" : "trace_reconstruction");
-    json_member_bool(doc, "gpu_identity_bound",
-                     input->bundle_root && input->evidence.gpu.binding == GPU_BOUND);
-    json_member_string(doc, "kind", input->bundle_root ? "verified_bundle" : "raw_trace");
-    json_member_string(doc, "requested_path", input->requested_path);
-    json_member_string(doc, "trace_path", input->trace_path);
-    json_object_end(doc);
+    doc_object(doc);
+    if (input->bundle_root) doc_member_string(doc, "bundle_root", input->bundle_root);
+    doc_member_string(doc, "evidence_source",
+                      input->bundle_root ? "verified_evidence_json" : "trace_reconstruction");
+    doc_member_bool(doc, "gpu_identity_bound",
+                    input->bundle_root && input->evidence.gpu.binding == GPU_BOUND);
+    doc_member_string(doc, "kind", input->bundle_root ? "verified_bundle" : "raw_trace");
+    doc_member_string(doc, "requested_path", input->requested_path);
+    doc_member_string(doc, "trace_path", input->trace_path);
+    doc_object_end(doc);
 }

@@ -63,33 +63,33 @@ uint64_t gpu_total_rows(const struct gpu_evidence *gpu, enum gpu_report report)
 
 void emit_gpu_availability(struct json_doc *doc, const struct gpu_availability *availability)
 {
-    json_member_string(doc, "reason", availability->reason[0] ? availability->reason : NULL);
-    json_member_string(doc, "status", gpu_status_name(availability->status));
+    doc_member_string(doc, "reason", availability->reason[0] ? availability->reason : NULL);
+    doc_member_string(doc, "status", gpu_status_name(availability->status));
 }
 
 static void emit_attributed_phases(struct json_doc *doc, const struct gpu_evidence *gpu)
 {
     static const enum gpu_report reports[] = {GPU_REPORT_NVTX_RANGES, GPU_REPORT_TIMELINE};
     struct gpu_availability both = gpu_all_available(gpu, reports, 2);
-    json_object(doc);
+    doc_object(doc);
     emit_gpu_availability(doc, &both);
     if (both.status == GPU_AVAILABLE)
-        json_member_u64(doc, "total", gpu->phase_attribution.count);
+        doc_member_u64(doc, "total", gpu->phase_attribution.count);
     else
-        json_member_null(doc, "total");
-    json_object_end(doc);
+        doc_member_null(doc, "total");
+    doc_object_end(doc);
 }
 
 void emit_gpu_correlation_brief(struct json_doc *doc, const struct gpu_evidence *gpu)
 {
     struct gpu_availability ranges = gpu_available(gpu, GPU_REPORT_NVTX_RANGES);
-    json_object(doc);
+    doc_object(doc);
     if (ranges.status == GPU_AVAILABLE)
-        json_member_bool(doc, "complete", gpu->correlation.complete);
+        doc_member_bool(doc, "complete", gpu->correlation.complete);
     else
-        json_member_null(doc, "complete");
+        doc_member_null(doc, "complete");
     emit_gpu_availability(doc, &ranges);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 void emit_gpu_normalized_rows(struct json_doc *doc, const struct gpu_evidence *gpu)
@@ -102,53 +102,53 @@ void emit_gpu_normalized_rows(struct json_doc *doc, const struct gpu_evidence *g
                 {"memory_operations", GPU_REPORT_MEMORY_OPERATIONS},
                 {"projected_ranges", GPU_REPORT_NVTX_RANGES},
                 {"runtime_calls", GPU_REPORT_RUNTIME_CALLS}};
-    json_object(doc);
+    doc_object(doc);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct gpu_availability is = gpu_available(gpu, rows[i].report);
-        json_key(doc, rows[i].name);
-        json_object(doc);
+        doc_key(doc, rows[i].name);
+        doc_object(doc);
         emit_gpu_availability(doc, &is);
         if (is.status == GPU_AVAILABLE)
-            json_member_u64(doc, "total", gpu_total_rows(gpu, rows[i].report));
+            doc_member_u64(doc, "total", gpu_total_rows(gpu, rows[i].report));
         else
-            json_member_null(doc, "total");
-        json_object_end(doc);
+            doc_member_null(doc, "total");
+        doc_object_end(doc);
     }
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 void emit_gpu_overview(struct json_doc *doc, const struct gpu_evidence *gpu)
 {
-    json_object(doc);
-    json_member_string(doc, "status", gpu_status_name(gpu->status));
-    json_key(doc, "reason");
+    doc_object(doc);
+    doc_member_string(doc, "status", gpu_status_name(gpu->status));
+    doc_key(doc, "reason");
     emit_text(doc, gpu->reason);
-    json_member_string(doc, "provenance_binding", gpu_binding_name(gpu->binding));
-    json_member_u64(doc, "diagnostic_count", gpu->diagnostics.count + gpu->provenance_diagnostics.count);
-    json_key(doc, "attributed_phases");
+    doc_member_string(doc, "provenance_binding", gpu_binding_name(gpu->binding));
+    doc_member_u64(doc, "diagnostic_count", gpu->diagnostics.count + gpu->provenance_diagnostics.count);
+    doc_key(doc, "attributed_phases");
     emit_attributed_phases(doc, gpu);
-    json_key(doc, "correlation");
+    doc_key(doc, "correlation");
     emit_gpu_correlation_brief(doc, gpu);
-    json_key(doc, "coverage");
+    doc_key(doc, "coverage");
     emit_gpu_coverage(doc, gpu);
-    json_key(doc, "normalized_rows");
+    doc_key(doc, "normalized_rows");
     emit_gpu_normalized_rows(doc, gpu);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 void emit_gpu_required_reports(struct json_doc *doc, const struct gpu_evidence *gpu,
                                const enum gpu_report *reports, size_t count)
 {
-    json_object(doc);
+    doc_object(doc);
     for (size_t i = 0; i < count; i++) {
         struct gpu_availability is = gpu_available(gpu, reports[i]);
-        json_key(doc, gpu_report_kind[reports[i]]);
-        json_object(doc);
-        if (is.status != GPU_AVAILABLE) json_member_string(doc, "reason", is.reason);
-        json_member_string(doc, "status", gpu_status_name(is.status));
-        json_object_end(doc);
+        doc_key(doc, gpu_report_kind[reports[i]]);
+        doc_object(doc);
+        if (is.status != GPU_AVAILABLE) doc_member_string(doc, "reason", is.reason);
+        doc_member_string(doc, "status", gpu_status_name(is.status));
+        doc_object_end(doc);
     }
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 static int compare_texts(const void *a, const void *b)

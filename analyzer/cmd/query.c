@@ -55,21 +55,21 @@ void page_count(struct page *page)
 
 void page_displayed(struct json_doc *doc, const void *object)
 {
-    json_u64(doc, ((const struct page *)object)->displayed);
+    doc_u64(doc, ((const struct page *)object)->displayed);
 }
 
 void page_limit(struct json_doc *doc, const void *object)
 {
     const struct query *query = ((const struct page *)object)->query;
     if (query->all)
-        json_null(doc);
+        doc_null(doc);
     else
-        json_u64(doc, query->limit);
+        doc_u64(doc, query->limit);
 }
 
 void page_matched(struct json_doc *doc, const void *object)
 {
-    json_u64(doc, ((const struct page *)object)->matched);
+    doc_u64(doc, ((const struct page *)object)->matched);
 }
 
 void page_next_offset(struct json_doc *doc, const void *object)
@@ -77,14 +77,14 @@ void page_next_offset(struct json_doc *doc, const void *object)
     const struct page *page = object;
     uint64_t next = cg_sat_add(page->query->offset, page->displayed);
     if (next < page->matched)
-        json_u64(doc, next);
+        doc_u64(doc, next);
     else
-        json_null(doc);
+        doc_null(doc);
 }
 
 void page_offset(struct json_doc *doc, const void *object)
 {
-    json_u64(doc, ((const struct page *)object)->query->offset);
+    doc_u64(doc, ((const struct page *)object)->query->offset);
 }
 
 void page_rows(struct json_doc *doc, const void *object)
@@ -93,7 +93,7 @@ void page_rows(struct json_doc *doc, const void *object)
     const struct query *query = page->query;
     bool filtered = query_filtered(query);
     uint64_t skip = filtered ? query->offset : 0, left = page->displayed;
-    json_array(doc);
+    doc_array(doc);
     for (uint64_t row = filtered ? 0 : query->offset; left > 0; row++) {
         if (filtered && !page->matches(query, row)) continue;
         if (skip > 0) {
@@ -103,32 +103,32 @@ void page_rows(struct json_doc *doc, const void *object)
         page->row(doc, query, row);
         left--;
     }
-    json_array_end(doc);
+    doc_array_end(doc);
 }
 
 void page_total(struct json_doc *doc, const void *object)
 {
-    json_u64(doc, ((const struct page *)object)->total);
+    doc_u64(doc, ((const struct page *)object)->total);
 }
 
 void page_truncated(struct json_doc *doc, const void *object)
 {
     const struct page *page = object;
-    json_bool(doc, page->displayed < page->matched);
+    doc_bool(doc, page->displayed < page->matched);
 }
 
 void emit_bounded(struct json_doc *doc, uint64_t total, uint64_t cap,
                   void (*row)(struct json_doc *doc, const void *list, uint64_t i), const void *list)
 {
     uint64_t displayed = total < cap ? total : cap;
-    json_object(doc);
-    json_member_u64(doc, "displayed", displayed);
-    json_member_u64(doc, "total", total);
-    json_member_bool(doc, "truncated", displayed < total);
-    json_key(doc, "rows");
-    json_array(doc);
+    doc_object(doc);
+    doc_member_u64(doc, "displayed", displayed);
+    doc_member_u64(doc, "total", total);
+    doc_member_bool(doc, "truncated", displayed < total);
+    doc_key(doc, "rows");
+    doc_array(doc);
     for (uint64_t i = 0; i < displayed; i++)
         row(doc, list, i);
-    json_array_end(doc);
-    json_object_end(doc);
+    doc_array_end(doc);
+    doc_object_end(doc);
 }

@@ -44,7 +44,7 @@ struct page {
 };
 /* Counts the rows that match; the page is then ready to be written. */
 void page_count(struct page *page);
-/* Members of a page for json_members(): P(key, emitter); object: the struct page. */
+/* Members of a page for doc_members(): P(key, emitter); object: the struct page. */
 document_emitter page_displayed, page_limit, page_matched, page_next_offset, page_offset, page_rows,
     page_total, page_truncated;
 #define PAGE_MEMBERS                                                                                         \

@@ -44,53 +44,53 @@ static void emit_ranked_device(struct json_doc *doc, const struct evidence *evid
 {
     struct list list = {evidence, &device->ranked};
     uint64_t total = device->ranked.total, displayed = total < QUERY_ROWS ? total : QUERY_ROWS;
-    json_object(doc);
+    doc_object(doc);
     json_member_text(doc, "clock_id", trace_text(evidence->trace, device->clock_id));
     json_member_text(doc, "device", trace_text(evidence->trace, device->device));
-    json_member_u64(doc, "displayed", displayed);
-    json_member_u64(doc, "total", total);
-    json_member_bool(doc, "truncated", displayed < total);
-    json_key(doc, "rows");
-    json_array(doc);
+    doc_member_u64(doc, "displayed", displayed);
+    doc_member_u64(doc, "total", total);
+    doc_member_bool(doc, "truncated", displayed < total);
+    doc_key(doc, "rows");
+    doc_array(doc);
     for (uint64_t i = 0; i < displayed; i++)
         emit_operation(doc, &list, i);
-    json_array_end(doc);
-    json_object_end(doc);
+    doc_array_end(doc);
+    doc_object_end(doc);
 }
 
 static void emit_rankings(struct json_doc *doc, const struct query *query)
 {
     const struct evidence *evidence = &query->input->evidence;
     const struct rankings *rankings = query->state;
-    json_object(doc);
-    json_key(doc, "device_busy");
-    json_array(doc);
+    doc_object(doc);
+    doc_key(doc, "device_busy");
+    doc_array(doc);
     for (size_t i = 0; i < rankings->device_count; i++)
         emit_ranked_device(doc, evidence, &rankings->devices[i]);
-    json_array_end(doc);
+    doc_array_end(doc);
     for (unsigned i = 0; i < RANKING_COUNT; i++) {
-        json_key(doc, ranking_name[i]);
+        doc_key(doc, ranking_name[i]);
         emit_ranked(doc, evidence, &rankings->by[i]);
     }
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 static void emit_activation_profile(struct json_doc *doc, const void *object)
 {
     const struct query *query = object;
     const struct activations *activations = &query->input->evidence.activations;
-    json_object(doc);
-    json_member_string(doc, "definition", activation_definition);
+    doc_object(doc);
+    doc_member_string(doc, "definition", activation_definition);
 #define EMIT_STATE(name)                                                                                     \
-    json_key(doc, #name);                                                                                    \
+    doc_key(doc, #name);                                                                                     \
     emit_activation_state(doc, &activations->name);
     ACTIVATION_STATES(EMIT_STATE)
 #undef EMIT_STATE
-    json_member_u64(doc, "unattributed_activation_storages", activations->unattributed_storages);
-    json_member_u64(doc, "operation_count", activations->operation_count);
-    json_key(doc, "rankings");
+    doc_member_u64(doc, "unattributed_activation_storages", activations->unattributed_storages);
+    doc_member_u64(doc, "operation_count", activations->operation_count);
+    doc_key(doc, "rankings");
     emit_rankings(doc, query);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 const struct query_kind query_activations = {

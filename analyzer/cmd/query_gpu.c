@@ -14,41 +14,41 @@ static const struct gpu_evidence *gpu_of(const void *object)
 static void emit_capability_pair(struct json_doc *doc, const void *object)
 {
     const struct capability *capabilities = ((const struct query *)object)->input->evidence.capabilities;
-    json_key(doc, "capabilities");
-    json_object(doc);
-    json_key(doc, "gpu_correlation");
+    doc_key(doc, "capabilities");
+    doc_object(doc);
+    doc_key(doc, "gpu_correlation");
     emit_capability(doc, &capabilities[CAPABILITY_KIND_GPU_CORRELATION]);
-    json_key(doc, "provenance_binding");
+    doc_key(doc, "provenance_binding");
     emit_capability(doc, &capabilities[CAPABILITY_KIND_PROVENANCE_BINDING]);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 static void emit_binding(struct json_doc *doc, const struct gpu_evidence *gpu)
 {
-    json_member_string(doc, "provenance_binding", gpu_binding_name(gpu->binding));
+    doc_member_string(doc, "provenance_binding", gpu_binding_name(gpu->binding));
 }
 
 static void emit_required(struct json_doc *doc, const struct gpu_evidence *gpu,
                           const enum gpu_report *reports, size_t count)
 {
-    json_key(doc, "required_reports");
+    doc_key(doc, "required_reports");
     emit_gpu_required_reports(doc, gpu, reports, count);
 }
 
 static void member_u64_or_null(struct json_doc *doc, const char *key, bool known, uint64_t value)
 {
     if (known)
-        json_member_u64(doc, key, value);
+        doc_member_u64(doc, key, value);
     else
-        json_member_null(doc, key);
+        doc_member_null(doc, key);
 }
 
 static void member_bool_or_null(struct json_doc *doc, const char *key, bool known, bool value)
 {
     if (known)
-        json_member_bool(doc, key, value);
+        doc_member_bool(doc, key, value);
     else
-        json_member_null(doc, key);
+        doc_member_null(doc, key);
 }
 
 /* Kinds that show diagnostics keep the sorted list as their state. */
@@ -71,7 +71,7 @@ static void release_diagnostics(struct query *query)
 
 static void emit_query_diagnostics(struct json_doc *doc, const struct query *query)
 {
-    json_key(doc, "diagnostics");
+    doc_key(doc, "diagnostics");
     emit_bounded_texts(doc, query->state, QUERY_DIAGNOSTICS);
 }
 
@@ -80,25 +80,25 @@ static void emit_query_diagnostics(struct json_doc *doc, const struct query *que
 static void emit_status(struct json_doc *doc, const void *object)
 {
     const struct gpu_evidence *gpu = gpu_of(object);
-    json_object(doc);
-    json_member_string(doc, "status", gpu_status_name(gpu->status));
-    json_key(doc, "reason");
+    doc_object(doc);
+    doc_member_string(doc, "status", gpu_status_name(gpu->status));
+    doc_key(doc, "reason");
     emit_text(doc, gpu->reason);
     emit_binding(doc, gpu);
     emit_capability_pair(doc, object);
-    json_key(doc, "correlation");
+    doc_key(doc, "correlation");
     emit_gpu_correlation_brief(doc, gpu);
-    json_key(doc, "coverage");
+    doc_key(doc, "coverage");
     emit_gpu_coverage(doc, gpu);
-    json_key(doc, "normalized_rows");
+    doc_key(doc, "normalized_rows");
     emit_gpu_normalized_rows(doc, gpu);
-    json_key(doc, "source_artifacts");
-    json_object(doc);
-    json_member_u64(doc, "csv_files", gpu->source_csv.count);
-    json_member_bool(doc, "raw_report", gpu->raw_report.path.bytes != NULL);
-    json_object_end(doc);
+    doc_key(doc, "source_artifacts");
+    doc_object(doc);
+    doc_member_u64(doc, "csv_files", gpu->source_csv.count);
+    doc_member_bool(doc, "raw_report", gpu->raw_report.path.bytes != NULL);
+    doc_object_end(doc);
     emit_query_diagnostics(doc, object);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 const struct query_kind query_gpu_status = {
@@ -119,9 +119,9 @@ static void emit_duplicate(struct json_doc *doc, const void *list, uint64_t i)
 static void emit_ledger(struct json_doc *doc, const struct gpu_ledger *ledger)
 {
 #define LEDGER_LIST(name)                                                                                    \
-    json_key(doc, #name);                                                                                    \
+    doc_key(doc, #name);                                                                                     \
     emit_bounded_texts(doc, &ledger->name, QUERY_LABELS);
-    json_object(doc);
+    doc_object(doc);
     LEDGER_LIST(expected)
     LEDGER_LIST(cpu_only)
     LEDGER_LIST(observed)
@@ -130,9 +130,9 @@ static void emit_ledger(struct json_doc *doc, const struct gpu_ledger *ledger)
     LEDGER_LIST(unexpected_observed)
     LEDGER_LIST(unexpected_cpu_only)
 #undef LEDGER_LIST
-    json_key(doc, "duplicates");
+    doc_key(doc, "duplicates");
     emit_bounded(doc, ledger->duplicate_count, QUERY_LABELS, emit_duplicate, ledger);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 static void emit_correlation(struct json_doc *doc, const void *object)
@@ -141,23 +141,23 @@ static void emit_correlation(struct json_doc *doc, const void *object)
     const struct gpu_evidence *gpu = gpu_of(object);
     struct gpu_availability is = gpu_available(gpu, reports[0]);
     bool known = is.status == GPU_AVAILABLE;
-    json_object(doc);
+    doc_object(doc);
     emit_gpu_availability(doc, &is);
     emit_binding(doc, gpu);
     emit_capability_pair(doc, object);
     emit_required(doc, gpu, reports, 1);
-    json_key(doc, "mode");
+    doc_key(doc, "mode");
     emit_text(doc, known ? gpu->correlation.mode : (struct cg_text){0});
     member_bool_or_null(doc, "clock_aligned", known, gpu->correlation.clock_aligned);
     member_bool_or_null(doc, "complete", known, gpu->correlation.complete);
-    json_key(doc, "correlation_reason");
+    doc_key(doc, "correlation_reason");
     emit_text(doc, known ? gpu->correlation.reason : (struct cg_text){0});
-    json_key(doc, "ledger");
+    doc_key(doc, "ledger");
     if (known)
         emit_ledger(doc, &gpu->correlation.ledger);
     else
-        json_null(doc);
-    json_object_end(doc);
+        doc_null(doc);
+    doc_object_end(doc);
 }
 
 const struct query_kind query_gpu_correlation = {
@@ -235,7 +235,7 @@ static void emit_range(struct json_doc *doc, const struct gpu_timeline_row *rang
                     (range->device.bytes ? GPU_JOIN_DEVICE : 0U) |
                     (range->context.bytes ? GPU_JOIN_CONTEXT : 0U) |
                     (range->stream.bytes ? GPU_JOIN_STREAM : 0U);
-    json_object(doc);
+    doc_object(doc);
     json_member_text(doc, "name", range->name);
     json_member_text(doc, "semantic_key", range->semantic_key);
     member_u64_or_null(doc, "projected_duration_ns", range->projected_duration_ns.known,
@@ -244,9 +244,9 @@ static void emit_range(struct json_doc *doc, const struct gpu_timeline_row *rang
                        range->projected_start_ns.value);
     member_u64_or_null(doc, "declared_gpu_operations", range->gpu_operations.known,
                        range->gpu_operations.value);
-    json_key(doc, "join_keys");
+    doc_key(doc, "join_keys");
     emit_gpu_join_keys(doc, keys);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 static void emit_ranges(struct json_doc *doc, const struct gpu_evidence *gpu)
@@ -256,22 +256,22 @@ static void emit_ranges(struct json_doc *doc, const struct gpu_evidence *gpu)
     uint64_t kept = gpu->nvtx_ranges.count, total = gpu_total_rows(gpu, GPU_REPORT_NVTX_RANGES);
     struct longest longest = {0};
     if (known) longest_of(&longest, gpu->nvtx_ranges.count, range_row, gpu);
-    json_object(doc);
+    doc_object(doc);
     emit_gpu_availability(doc, &is);
-    json_member_bool(doc, "global_duration_ranking", false);
-    json_member_string(doc, "ordering", "projected_duration_ns_desc_within_retained_sample");
-    json_member_string(doc, "sample_selection", "earliest_original_start_rows");
+    doc_member_bool(doc, "global_duration_ranking", false);
+    doc_member_string(doc, "ordering", "projected_duration_ns_desc_within_retained_sample");
+    doc_member_string(doc, "sample_selection", "earliest_original_start_rows");
     member_u64_or_null(doc, "population_total", known, total);
     member_u64_or_null(doc, "retained_sample_total", known, kept);
     member_bool_or_null(doc, "population_truncated_before_ranking", known, kept < total);
     member_bool_or_null(doc, "display_truncated", known, longest.count < kept);
-    json_member_u64(doc, "displayed", longest.count);
-    json_key(doc, "rows");
-    json_array(doc);
+    doc_member_u64(doc, "displayed", longest.count);
+    doc_key(doc, "rows");
+    doc_array(doc);
     for (size_t i = 0; i < longest.count; i++)
         emit_range(doc, &gpu->nvtx_ranges.at[longest.rows[i]]);
-    json_array_end(doc);
-    json_object_end(doc);
+    doc_array_end(doc);
+    doc_object_end(doc);
 }
 
 static void emit_attributed(struct json_doc *doc, const struct gpu_evidence *gpu,
@@ -281,18 +281,18 @@ static void emit_attributed(struct json_doc *doc, const struct gpu_evidence *gpu
     uint64_t total = gpu->phase_attribution.count;
     struct longest longest = {0};
     if (known) longest_of(&longest, gpu->phase_attribution.count, phase_row, gpu);
-    json_object(doc);
+    doc_object(doc);
     emit_gpu_availability(doc, both);
-    json_member_string(doc, "ordering", "gpu_busy_ns_desc_across_normalized_population");
+    doc_member_string(doc, "ordering", "gpu_busy_ns_desc_across_normalized_population");
     member_u64_or_null(doc, "population_total", known, total);
     member_bool_or_null(doc, "display_truncated", known, longest.count < total);
-    json_member_u64(doc, "displayed", longest.count);
-    json_key(doc, "rows");
-    json_array(doc);
+    doc_member_u64(doc, "displayed", longest.count);
+    doc_key(doc, "rows");
+    doc_array(doc);
     for (size_t i = 0; i < longest.count; i++)
         emit_gpu_phase_row(doc, &gpu->phase_attribution.at[longest.rows[i]]);
-    json_array_end(doc);
-    json_object_end(doc);
+    doc_array_end(doc);
+    doc_object_end(doc);
 }
 
 static void emit_phases(struct json_doc *doc, const void *object)
@@ -300,16 +300,16 @@ static void emit_phases(struct json_doc *doc, const void *object)
     static const enum gpu_report reports[] = {GPU_REPORT_NVTX_RANGES, GPU_REPORT_TIMELINE};
     const struct gpu_evidence *gpu = gpu_of(object);
     struct gpu_availability both = gpu_all_available(gpu, reports, 2);
-    json_object(doc);
+    doc_object(doc);
     emit_gpu_availability(doc, &both);
     emit_binding(doc, gpu);
-    json_member_string(doc, "clock_plane", "nsight_projected_not_host_aligned");
+    doc_member_string(doc, "clock_plane", "nsight_projected_not_host_aligned");
     emit_required(doc, gpu, reports, 2);
-    json_key(doc, "attributed_phases");
+    doc_key(doc, "attributed_phases");
     emit_attributed(doc, gpu, &both);
-    json_key(doc, "projected_ranges");
+    doc_key(doc, "projected_ranges");
     emit_ranges(doc, gpu);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 const struct query_kind query_gpu_phases = {
@@ -330,20 +330,20 @@ static void emit_kernels(struct json_doc *doc, const void *object)
     uint64_t total = gpu_total_rows(gpu, reports[0]);
     struct longest longest = {0};
     if (known) longest_of(&longest, gpu->kernels.count, kernel_row, gpu);
-    json_object(doc);
+    doc_object(doc);
     emit_gpu_availability(doc, &is);
     emit_binding(doc, gpu);
-    json_member_string(doc, "clock_plane", "nsight_gpu");
+    doc_member_string(doc, "clock_plane", "nsight_gpu");
     emit_required(doc, gpu, reports, 1);
     member_u64_or_null(doc, "population_total", known, total);
     member_bool_or_null(doc, "display_truncated", known, longest.count < total);
-    json_member_u64(doc, "displayed", longest.count);
-    json_key(doc, "rows");
-    json_array(doc);
+    doc_member_u64(doc, "displayed", longest.count);
+    doc_key(doc, "rows");
+    doc_array(doc);
     for (size_t i = 0; i < longest.count; i++)
         emit_gpu_summary_row(doc, &gpu->kernels.at[longest.rows[i]]);
-    json_array_end(doc);
-    json_object_end(doc);
+    doc_array_end(doc);
+    doc_object_end(doc);
 }
 
 const struct query_kind query_gpu_kernels = {

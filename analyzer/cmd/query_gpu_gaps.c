@@ -93,34 +93,34 @@ static void emit_duplicate(struct json_doc *doc, const void *list, uint64_t i)
 static void emit_truncated(struct json_doc *doc, const void *list, uint64_t i)
 {
     const struct gpu_limit *limit = &((const struct gpu_limit *)list)[i];
-    json_object(doc);
+    doc_object(doc);
     json_member_text(doc, "report", limit->file);
-    json_member_u64(doc, "displayed_rows", limit->displayed_rows);
-    json_member_u64(doc, "total_rows", limit->total_rows);
-    json_object_end(doc);
+    doc_member_u64(doc, "displayed_rows", limit->displayed_rows);
+    doc_member_u64(doc, "total_rows", limit->total_rows);
+    doc_object_end(doc);
 }
 
 static void emit_labels(struct json_doc *doc, const char *key, const struct gpu_texts *texts)
 {
-    json_key(doc, key);
+    doc_key(doc, key);
     emit_bounded_texts(doc, texts, QUERY_LABELS);
 }
 
 static void emit_known(struct json_doc *doc, const struct gpu_evidence *gpu, const struct gaps *gaps)
 {
     const struct gpu_ledger *ledger = &gpu->correlation.ledger;
-    json_member_bool(doc, "correlation_complete", gpu->correlation.complete);
+    doc_member_bool(doc, "correlation_complete", gpu->correlation.complete);
     json_member_text(doc, "correlation_reason", gpu->correlation.reason);
-    json_member_u64(doc, "exactly_attributed_phase_rows", gpu->phase_attribution.count);
-    json_member_u64(doc, "projected_range_rows", gpu_total_rows(gpu, GPU_REPORT_NVTX_RANGES));
+    doc_member_u64(doc, "exactly_attributed_phase_rows", gpu->phase_attribution.count);
+    doc_member_u64(doc, "projected_range_rows", gpu_total_rows(gpu, GPU_REPORT_NVTX_RANGES));
     emit_labels(doc, "attributed_unexpected", &gaps->attributed_unexpected);
     emit_labels(doc, "matched_without_exact_gpu_busy_attribution", &gaps->matched_without_busy);
     emit_labels(doc, "missing_expected", &ledger->missing_expected);
     emit_labels(doc, "unexpected_cpu_only", &ledger->unexpected_cpu_only);
     emit_labels(doc, "unexpected_observed", &ledger->unexpected_observed);
-    json_key(doc, "duplicate_labels");
+    doc_key(doc, "duplicate_labels");
     emit_bounded(doc, ledger->duplicate_count, QUERY_LABELS, emit_duplicate, ledger);
-    json_key(doc, "truncated_reports");
+    doc_key(doc, "truncated_reports");
     emit_bounded(doc, gaps->truncated_count, QUERY_ROWS, emit_truncated, gaps->truncated);
 }
 
@@ -138,7 +138,7 @@ static void emit_unknown(struct json_doc *doc)
                                        "unexpected_cpu_only",
                                        "unexpected_observed"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        json_member_null(doc, keys[i]);
+        doc_member_null(doc, keys[i]);
 }
 
 static void emit_attribution_gaps(struct json_doc *doc, const void *object)
@@ -148,18 +148,18 @@ static void emit_attribution_gaps(struct json_doc *doc, const void *object)
     const struct gpu_evidence *gpu = &query->input->evidence.gpu;
     const struct gaps *gaps = query->state;
     struct gpu_availability both = gpu_all_available(gpu, reports, 2);
-    json_object(doc);
+    doc_object(doc);
     emit_gpu_availability(doc, &both);
-    json_member_string(doc, "provenance_binding", gpu_binding_name(gpu->binding));
-    json_key(doc, "required_reports");
+    doc_member_string(doc, "provenance_binding", gpu_binding_name(gpu->binding));
+    doc_key(doc, "required_reports");
     emit_gpu_required_reports(doc, gpu, reports, 2);
     if (both.status == GPU_AVAILABLE)
         emit_known(doc, gpu, gaps);
     else
         emit_unknown(doc);
-    json_key(doc, "diagnostics");
+    doc_key(doc, "diagnostics");
     emit_bounded_texts(doc, &gaps->diagnostics, QUERY_DIAGNOSTICS);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 const struct query_kind query_gpu_attribution_gaps = {

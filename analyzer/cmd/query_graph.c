@@ -10,9 +10,9 @@ static const struct evidence *evidence_of(const void *object)
 
 static void emit_entrypoint(struct json_doc *doc, const struct evidence *evidence)
 {
-    json_key(doc, "entrypoint");
+    doc_key(doc, "entrypoint");
     struct cg_text text = trace_text(evidence->trace, evidence->trace->run.entrypoint);
-    json_string_bytes(doc, text.bytes, text.length);
+    doc_string_bytes(doc, text.bytes, text.length);
 }
 
 /* ---- slowest-host ---- */
@@ -21,15 +21,15 @@ static void emit_slowest_host(struct json_doc *doc, const void *object)
 {
     const struct evidence *evidence = evidence_of(object);
     const struct graph *graph = &evidence->graph;
-    json_object(doc);
+    doc_object(doc);
     emit_entrypoint(doc, evidence);
-    json_member_u64(doc, "outer_wall_time_ns", graph->effective_ns[graph->measured]);
-    json_key(doc, "slowest_host_spans");
-    json_array(doc);
+    doc_member_u64(doc, "outer_wall_time_ns", graph->effective_ns[graph->measured]);
+    doc_key(doc, "slowest_host_spans");
+    doc_array(doc);
     for (size_t i = 0; i < graph->host_count; i++)
         emit_host_cost(doc, evidence, &graph->host[i]);
-    json_array_end(doc);
-    json_object_end(doc);
+    doc_array_end(doc);
+    doc_object_end(doc);
 }
 
 const struct query_kind query_slowest_host = {
@@ -45,14 +45,14 @@ const struct query_kind query_slowest_host = {
 static void emit_slowest_device(struct json_doc *doc, const void *object)
 {
     const struct evidence *evidence = evidence_of(object);
-    json_object(doc);
+    doc_object(doc);
     emit_entrypoint(doc, evidence);
-    json_key(doc, "slowest_device_spans");
-    json_array(doc);
+    doc_key(doc, "slowest_device_spans");
+    doc_array(doc);
     for (size_t i = 0; i < evidence->graph.device_count; i++)
         emit_device_cost(doc, evidence, &evidence->graph.device[i]);
-    json_array_end(doc);
-    json_object_end(doc);
+    doc_array_end(doc);
+    doc_object_end(doc);
 }
 
 const struct query_kind query_slowest_device = {
@@ -71,19 +71,19 @@ static void emit_heaviest(struct json_doc *doc, const void *object)
     uint32_t ops[QUERY_ROWS];
     uint64_t total;
     size_t count = evidence_heaviest_ops(evidence, ops, QUERY_ROWS, &total);
-    json_object(doc);
+    doc_object(doc);
     emit_entrypoint(doc, evidence);
-    json_key(doc, "heaviest_ops");
-    json_array(doc);
+    doc_key(doc, "heaviest_ops");
+    doc_array(doc);
     for (size_t i = 0; i < count; i++)
         emit_row(doc, evidence, LIST_NODES, ops[i]);
-    json_array_end(doc);
-    json_key(doc, "heaviest_spans");
-    json_array(doc);
+    doc_array_end(doc);
+    doc_key(doc, "heaviest_spans");
+    doc_array(doc);
     for (size_t i = 0; i < evidence->graph.heaviest_count; i++)
         emit_heavy_span(doc, evidence, evidence->graph.heaviest[i]);
-    json_array_end(doc);
-    json_object_end(doc);
+    doc_array_end(doc);
+    doc_object_end(doc);
 }
 
 const struct query_kind query_heaviest = {
@@ -128,7 +128,7 @@ static const struct json_member page_members[] = {PAGE_MEMBERS};
     static void emit_##name(struct json_doc *doc, const void *object)                                        \
     {                                                                                                        \
         struct page page = name##_page(object);                                                              \
-        json_members(doc, page_members, sizeof page_members / sizeof *page_members, &page);                  \
+        doc_members(doc, page_members, sizeof page_members / sizeof *page_members, &page);                   \
     }
 
 /* ---- spans: nodes, and all edges with them ---- */
@@ -144,31 +144,31 @@ static void emit_edges(struct json_doc *doc, const void *object)
 {
     const struct query *query = ((const struct page *)object)->query;
     if (!edges_shown(query)) {
-        json_null(doc);
+        doc_null(doc);
         return;
     }
     uint64_t count = evidence_rows(evidence_of(query), LIST_EDGES);
-    json_array(doc);
+    doc_array(doc);
     for (uint64_t row = 0; row < count; row++)
         emit_row(doc, evidence_of(query), LIST_EDGES, row);
-    json_array_end(doc);
+    doc_array_end(doc);
 }
 
 static void emit_edges_reason(struct json_doc *doc, const void *object)
 {
     const struct query *query = ((const struct page *)object)->query;
     if (edges_shown(query))
-        json_null(doc);
+        doc_null(doc);
     else if (query_filtered(query))
-        json_string(doc, "edges are left out when nodes are filtered: their other ends may be missing");
+        doc_string(doc, "edges are left out when nodes are filtered: their other ends may be missing");
     else
-        json_string(doc, "edges are left out of pages: --all --output FILE writes them");
+        doc_string(doc, "edges are left out of pages: --all --output FILE writes them");
 }
 
 static void emit_edges_total(struct json_doc *doc, const void *object)
 {
     const struct query *query = ((const struct page *)object)->query;
-    json_u64(doc, evidence_rows(evidence_of(query), LIST_EDGES));
+    doc_u64(doc, evidence_rows(evidence_of(query), LIST_EDGES));
 }
 
 static void emit_spans(struct json_doc *doc, const void *object)
@@ -178,7 +178,7 @@ static void emit_spans(struct json_doc *doc, const void *object)
                                                  {"edges_reason", emit_edges_reason, NULL},
                                                  {"edges_total", emit_edges_total, NULL}};
     struct page page = node_page(object);
-    json_members(doc, members, sizeof members / sizeof *members, &page);
+    doc_members(doc, members, sizeof members / sizeof *members, &page);
 }
 
 const struct query_kind query_spans = {
@@ -227,7 +227,7 @@ static void emit_gradients(struct json_doc *doc, const void *object)
                         .matches = gradient_matches,
                         .row = gradient_row};
     page_count(&page);
-    json_members(doc, page_members, sizeof page_members / sizeof *page_members, &page);
+    doc_members(doc, page_members, sizeof page_members / sizeof *page_members, &page);
 }
 
 const struct query_kind query_gradients = {

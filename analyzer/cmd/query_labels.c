@@ -128,25 +128,25 @@ static void label_row(struct json_doc *doc, const struct query *query, uint64_t 
     uint64_t sum = 0;
     for (unsigned source = 0; source < FROM_COUNT; source++)
         sum += row->counts[source];
-    json_object(doc);
-    json_member_u64(doc, "count", sum);
-    json_key(doc, "kinds");
-    json_object(doc);
+    doc_object(doc);
+    doc_member_u64(doc, "count", sum);
+    doc_key(doc, "kinds");
+    doc_object(doc);
     for (unsigned source = 0; source < FROM_COUNT; source++)
-        if (row->counts[source]) json_member_u64(doc, source_name[source], row->counts[source]);
-    json_object_end(doc);
-    json_member_bytes(doc, "label", row->label.bytes, row->label.length);
-    json_object_end(doc);
+        if (row->counts[source]) doc_member_u64(doc, source_name[source], row->counts[source]);
+    doc_object_end(doc);
+    doc_member_bytes(doc, "label", row->label.bytes, row->label.length);
+    doc_object_end(doc);
 }
 
 static void emit_unavailable_kinds(struct json_doc *doc, const void *object)
 {
     const struct page *page = object;
-    json_array(doc);
+    doc_array(doc);
     for (unsigned source = 0; source < FROM_COUNT; source++)
         if (source != FROM_TENSOR_STATS && !page->query->input->evidence.has_graph)
-            json_string(doc, source_name[source]);
-    json_array_end(doc);
+            doc_string(doc, source_name[source]);
+    doc_array_end(doc);
 }
 
 static void emit_labels(struct json_doc *doc, const void *object)
@@ -156,7 +156,7 @@ static void emit_labels(struct json_doc *doc, const void *object)
     struct page page = {
         .query = object, .total = labels_of(object)->count, .matches = label_matches, .row = label_row};
     page_count(&page);
-    json_members(doc, members, sizeof members / sizeof *members, &page);
+    doc_members(doc, members, sizeof members / sizeof *members, &page);
 }
 
 const struct query_kind query_labels = {

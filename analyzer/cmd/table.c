@@ -479,10 +479,10 @@ int walk_document(struct walk *walk, const struct document *document)
 {
     struct json_events events;
     json_events_start(&events, walk_event, walk);
-    struct json_doc *doc = json_start(JSON_COMPACT, JSON_DECLARED, json_events_sink, &events);
+    struct json_doc *doc = doc_start(DOC_COMPACT, DOC_DECLARED, json_events_sink, &events);
     if (!doc) return ENOMEM;
     (document->people ? document->people : document->emit)(doc, document->object);
-    int failure = json_finish(doc);
+    int failure = doc_finish(doc);
     json_events_end(&events);
     return failure;
 }

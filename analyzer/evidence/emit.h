@@ -13,7 +13,7 @@ static inline void emit_str(struct json_doc *doc, const struct cg_trace *trace, 
 static inline void member_str(struct json_doc *doc, const struct cg_trace *trace, const char *key,
                               cg_str string)
 {
-    json_key(doc, key);
+    doc_key(doc, key);
     emit_str(doc, trace, string);
 }
 /* Left out when absent. */
@@ -24,7 +24,7 @@ static inline void member_opt_str(struct json_doc *doc, const struct cg_trace *t
 }
 static inline void member_text(struct json_doc *doc, const char *key, struct cg_text text)
 {
-    json_key(doc, key);
+    doc_key(doc, key);
     emit_text(doc, text);
 }
 static inline void member_opt_text(struct json_doc *doc, const char *key, struct cg_text text)
@@ -33,24 +33,24 @@ static inline void member_opt_text(struct json_doc *doc, const char *key, struct
 }
 static inline void member_opt_u64(struct json_doc *doc, const char *key, bool known, uint64_t value)
 {
-    if (known) json_member_u64(doc, key, value);
+    if (known) doc_member_u64(doc, key, value);
 }
 static inline void member_strs(struct json_doc *doc, const struct cg_trace *trace, const char *key,
                                const cg_str *strings, size_t count)
 {
-    json_key(doc, key);
-    json_array(doc);
+    doc_key(doc, key);
+    doc_array(doc);
     for (size_t i = 0; i < count; i++)
         emit_str(doc, trace, strings[i]);
-    json_array_end(doc);
+    doc_array_end(doc);
 }
 static inline void member_shape(struct json_doc *doc, const struct cg_trace *trace, struct cg_list shape)
 {
-    json_key(doc, "shape");
-    json_array(doc);
+    doc_key(doc, "shape");
+    doc_array(doc);
     for (uint32_t i = 0; i < shape.count; i++)
-        json_u64(doc, trace->u64_pool[shape.first + i]);
-    json_array_end(doc);
+        doc_u64(doc, trace->u64_pool[shape.first + i]);
+    doc_array_end(doc);
 }
 static inline uint64_t clamp_u128(unsigned __int128 value)
 {

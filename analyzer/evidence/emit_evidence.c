@@ -14,35 +14,35 @@ uint64_t evidence_issue_count(const struct evidence *evidence, enum health_sever
 
 static void health_valid(struct json_doc *doc, const void *object)
 {
-    json_bool(doc, ((const struct evidence *)object)->health.structurally_valid);
+    doc_bool(doc, ((const struct evidence *)object)->health.structurally_valid);
 }
 static void health_complete(struct json_doc *doc, const void *object)
 {
-    json_bool(doc, ((const struct evidence *)object)->health.capture_complete);
+    doc_bool(doc, ((const struct evidence *)object)->health.capture_complete);
 }
 static void health_issues(struct json_doc *doc, const void *object)
 {
     const struct evidence *evidence = object;
-    json_array(doc);
+    doc_array(doc);
     for (size_t i = 0; i < evidence->health.issue_count; i++) {
         const struct health_issue *issue = &evidence->health.issues[i];
         char message[HEALTH_MESSAGE_SIZE];
         health_message(evidence->trace, issue, message);
-        json_object(doc);
-        json_member_string(doc, "severity", issue->severity == HEALTH_ERROR ? "error" : "warning");
-        json_member_string(doc, "code", health_code_name(issue->code));
-        json_member_string(doc, "message", message);
-        json_object_end(doc);
+        doc_object(doc);
+        doc_member_string(doc, "severity", issue->severity == HEALTH_ERROR ? "error" : "warning");
+        doc_member_string(doc, "code", health_code_name(issue->code));
+        doc_member_string(doc, "message", message);
+        doc_object_end(doc);
     }
-    json_array_end(doc);
+    doc_array_end(doc);
 }
 static void health_coverage(struct json_doc *doc, const void *object)
 {
     const struct health_coverage *coverage = &((const struct evidence *)object)->health.coverage;
-    json_object(doc);
-#define COVERAGE_MEMBER(name) json_member_u64(doc, #name, coverage->name);
+    doc_object(doc);
+#define COVERAGE_MEMBER(name) doc_member_u64(doc, #name, coverage->name);
     HEALTH_COVERAGE(COVERAGE_MEMBER)
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 void emit_health(struct json_doc *doc, const struct evidence *evidence)
@@ -51,43 +51,43 @@ void emit_health(struct json_doc *doc, const struct evidence *evidence)
                                                  {"capture_complete", health_complete, NULL},
                                                  {"issues", health_issues, NULL},
                                                  {"coverage", health_coverage, NULL}};
-    json_members(doc, members, COUNT_OF(members), evidence);
+    doc_members(doc, members, COUNT_OF(members), evidence);
 }
 
 /* ---- capabilities, findings, facts, gaps ---- */
 
 void emit_capability(struct json_doc *doc, const struct capability *capability)
 {
-    json_object(doc);
-    json_member_string(doc, "level", capability_level_name[capability->level]);
+    doc_object(doc);
+    doc_member_string(doc, "level", capability_level_name[capability->level]);
     member_text(doc, "source", capability->source);
     member_text(doc, "reason", capability->reason);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 void emit_capabilities(struct json_doc *doc, const struct evidence *evidence)
 {
-    json_object(doc);
+    doc_object(doc);
     for (unsigned kind = 0; kind < CAPABILITY_KIND_COUNT; kind++) {
-        json_key(doc, capability_names[kind].member);
+        doc_key(doc, capability_names[kind].member);
         emit_capability(doc, &evidence->capabilities[kind]);
     }
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 void emit_finding(struct json_doc *doc, const struct finding *finding)
 {
-    json_object(doc);
-    json_member_string(doc, "code", finding->code);
+    doc_object(doc);
+    doc_member_string(doc, "code", finding->code);
     member_text(doc, "summary", finding->summary);
     member_text(doc, "source", finding->source);
-    json_key(doc, "requires");
-    json_array(doc);
+    doc_key(doc, "requires");
+    doc_array(doc);
     for (unsigned i = 0; i < finding->require_count; i++)
-        json_string(doc, capability_names[finding->requires[i]].kind);
-    json_array_end(doc);
-    json_member_string(doc, "qualification", capability_level_name[finding->qualification]);
-    json_object_end(doc);
+        doc_string(doc, capability_names[finding->requires[i]].kind);
+    doc_array_end(doc);
+    doc_member_string(doc, "qualification", capability_level_name[finding->qualification]);
+    doc_object_end(doc);
 }
 
 void emit_fact(struct json_doc *doc, const struct fact *fact)
@@ -96,44 +96,44 @@ void emit_fact(struct json_doc *doc, const struct fact *fact)
                                         [FACT_BYTES] = "bytes",
                                         [FACT_COUNT] = "count",
                                         [FACT_TEXT] = "text"};
-    json_object(doc);
-    json_member_string(doc, "code", fact->code);
-    json_member_string(doc, "label", fact->label);
-    json_key(doc, "value");
-    json_object(doc);
-    json_member_string(doc, "kind", kinds[fact->kind]);
+    doc_object(doc);
+    doc_member_string(doc, "code", fact->code);
+    doc_member_string(doc, "label", fact->label);
+    doc_key(doc, "value");
+    doc_object(doc);
+    doc_member_string(doc, "kind", kinds[fact->kind]);
     if (fact->kind == FACT_TEXT)
         member_text(doc, "value", fact->text);
     else
-        json_member_u64(doc, "value", fact->number);
-    json_object_end(doc);
-    json_member_string(doc, "source", fact->source);
-    json_member_string(doc, "capability", capability_names[fact->capability].kind);
-    json_object_end(doc);
+        doc_member_u64(doc, "value", fact->number);
+    doc_object_end(doc);
+    doc_member_string(doc, "source", fact->source);
+    doc_member_string(doc, "capability", capability_names[fact->capability].kind);
+    doc_object_end(doc);
 }
 
 void emit_findings(struct json_doc *doc, const struct evidence *evidence)
 {
-    json_array(doc);
+    doc_array(doc);
     for (size_t i = 0; i < evidence->finding_count; i++)
         emit_finding(doc, &evidence->findings[i]);
-    json_array_end(doc);
+    doc_array_end(doc);
 }
 
 void emit_facts(struct json_doc *doc, const struct evidence *evidence)
 {
-    json_array(doc);
+    doc_array(doc);
     for (size_t i = 0; i < evidence->fact_count; i++)
         emit_fact(doc, &evidence->facts[i]);
-    json_array_end(doc);
+    doc_array_end(doc);
 }
 
 void emit_gaps(struct json_doc *doc, const struct evidence *evidence)
 {
-    json_array(doc);
+    doc_array(doc);
     for (size_t i = 0; i < evidence->gap_count; i++)
         emit_text(doc, evidence->gaps[i]);
-    json_array_end(doc);
+    doc_array_end(doc);
 }
 
 /* ---- timing ---- */
@@ -147,40 +147,40 @@ static void timing_members(struct json_doc *doc, const struct evidence *evidence
     member_str(doc, trace, "clock_id", span->clock_id);
     member_strs(doc, trace, "backends", strings + span->backends.first, span->backends.count);
     member_strs(doc, trace, "streams", strings + span->streams.first, span->streams.count);
-    json_member_u64(doc, "interval_count", span->interval_count);
-    json_member_u64(doc, "busy_ns", span->busy_ns);
+    doc_member_u64(doc, "interval_count", span->interval_count);
+    doc_member_u64(doc, "busy_ns", span->busy_ns);
 }
 
 static void timing_coverage(struct json_doc *doc, const void *object)
 {
-    json_string(doc, cg_name_COVERAGE[((const struct evidence *)object)->timing.device_coverage]);
+    doc_string(doc, cg_name_COVERAGE[((const struct evidence *)object)->timing.device_coverage]);
 }
 static void timing_spans(struct json_doc *doc, const void *object)
 {
     const struct evidence *evidence = object;
-    json_array(doc);
+    doc_array(doc);
     for (size_t i = 0; i < evidence->timing.span_count; i++) {
-        json_object(doc);
+        doc_object(doc);
         member_str(doc, evidence->trace, "span_id", evidence->timing.spans[i].span_id);
         timing_members(doc, evidence, &evidence->timing.spans[i]);
-        json_object_end(doc);
+        doc_object_end(doc);
     }
-    json_array_end(doc);
+    doc_array_end(doc);
 }
 static void timing_clocks(struct json_doc *doc, const void *object)
 {
     const struct evidence *evidence = object;
-    json_array(doc);
+    doc_array(doc);
     for (size_t i = 0; i < evidence->timing.clock_count; i++) {
         const struct timing_clock *clock = &evidence->timing.clocks[i];
-        json_object(doc);
+        doc_object(doc);
         member_str(doc, evidence->trace, "device", clock->device);
         member_str(doc, evidence->trace, "clock_id", clock->clock_id);
-        json_member_u64(doc, "interval_count", clock->interval_count);
-        json_member_u64(doc, "busy_ns", clock->busy_ns);
-        json_object_end(doc);
+        doc_member_u64(doc, "interval_count", clock->interval_count);
+        doc_member_u64(doc, "busy_ns", clock->busy_ns);
+        doc_object_end(doc);
     }
-    json_array_end(doc);
+    doc_array_end(doc);
 }
 
 void emit_timing(struct json_doc *doc, const struct evidence *evidence)
@@ -188,18 +188,18 @@ void emit_timing(struct json_doc *doc, const struct evidence *evidence)
     static const struct json_member members[] = {{"device_coverage", timing_coverage, NULL},
                                                  {"device_spans", timing_spans, NULL},
                                                  {"device_clocks", timing_clocks, NULL}};
-    json_members(doc, members, COUNT_OF(members), evidence);
+    doc_members(doc, members, COUNT_OF(members), evidence);
 }
 
 /* ---- activations ---- */
 
 void emit_activation_state(struct json_doc *doc, const struct activation_state *state)
 {
-    json_object(doc);
-    json_member_string(doc, "level", capability_level_name[state->level]);
-    json_member_string(doc, "source", state->source);
-    json_member_string(doc, "reason", state->reason);
-    json_object_end(doc);
+    doc_object(doc);
+    doc_member_string(doc, "level", capability_level_name[state->level]);
+    doc_member_string(doc, "source", state->source);
+    doc_member_string(doc, "reason", state->reason);
+    doc_object_end(doc);
 }
 
 static void logical_members(struct json_doc *doc, const struct activation_operation *operation)
@@ -209,8 +209,8 @@ static void logical_members(struct json_doc *doc, const struct activation_operat
     member_opt_u64(doc, "logical_storage_live_duration_ns", operation->interval_known,
                    operation->live_duration_ns);
     if (operation->interval_known) {
-        json_key(doc, "logical_byte_nanoseconds");
-        json_u128(doc, operation->byte_nanoseconds);
+        doc_key(doc, "logical_byte_nanoseconds");
+        doc_u128(doc, operation->byte_nanoseconds);
     }
     member_opt_u64(doc, "logical_retained_bytes_at_measured_end", operation->retained_known,
                    operation->retained_bytes);
@@ -222,39 +222,39 @@ void emit_activation_operation(struct json_doc *doc, const struct evidence *evid
     const struct cg_trace *trace = evidence->trace;
     const struct cg_ops *ops = &trace->op;
     uint32_t op = operation->op;
-    json_object(doc);
-    json_key(doc, "id");
+    doc_object(doc);
+    doc_key(doc, "id");
     emit_activation_id(doc, evidence, operation);
     member_str(doc, trace, "span_id", ops->span_id[op]);
-    json_member_u64(doc, "op_index", operation->op_index);
+    doc_member_u64(doc, "op_index", operation->op_index);
     member_str(doc, trace, "name", ops->op_name[op]);
     member_opt_str(doc, trace, "output_tensor_id", ops->output[op]);
     member_shape(doc, trace, ops->shape[op]);
     member_str(doc, trace, "dtype", ops->dtype[op]);
     member_str(doc, trace, "device", ops->device[op]);
-    json_member_u64(doc, "observed_host_duration_ns", ops->duration_ns[op]);
-    json_key(doc, "device_timings");
-    json_array(doc);
+    doc_member_u64(doc, "observed_host_duration_ns", ops->duration_ns[op]);
+    doc_key(doc, "device_timings");
+    doc_array(doc);
     for (uint32_t i = 0; i < operation->timings.count; i++) {
-        json_object(doc);
+        doc_object(doc);
         timing_members(doc, evidence, &evidence->timing.spans[operation->timings.first + i]);
-        json_object_end(doc);
+        doc_object_end(doc);
     }
-    json_array_end(doc);
+    doc_array_end(doc);
     member_opt_u64(doc, "dense_output_bytes", ops->output_dense_bytes_set[op], ops->output_dense_bytes[op]);
     logical_members(doc, operation);
-    json_key(doc, "classification_sources");
-    json_array(doc);
-    if (operation->tensor_output) json_string(doc, "tensor_output");
-    if (operation->logical_storage) json_string(doc, "logical_storage");
-    json_array_end(doc);
-    json_object_end(doc);
+    doc_key(doc, "classification_sources");
+    doc_array(doc);
+    if (operation->tensor_output) doc_string(doc, "tensor_output");
+    if (operation->logical_storage) doc_string(doc, "logical_storage");
+    doc_array_end(doc);
+    doc_object_end(doc);
 }
 
 static void activation_definition_member(struct json_doc *doc, const void *object)
 {
     (void)object;
-    json_null(doc);
+    doc_null(doc);
 }
 #define STATE_FUNCTION(name)                                                                                 \
     static void activation_##name(struct json_doc *doc, const void *object)                                  \
@@ -264,15 +264,15 @@ static void activation_definition_member(struct json_doc *doc, const void *objec
 ACTIVATION_STATES(STATE_FUNCTION)
 static void activation_unattributed(struct json_doc *doc, const void *object)
 {
-    json_u64(doc, ((const struct evidence *)object)->activations.unattributed_storages);
+    doc_u64(doc, ((const struct evidence *)object)->activations.unattributed_storages);
 }
 static void activation_operations(struct json_doc *doc, const void *object)
 {
     const struct evidence *evidence = object;
-    json_array(doc);
+    doc_array(doc);
     for (size_t i = 0; i < evidence->activations.operation_count; i++)
         emit_activation_operation(doc, evidence, &evidence->activations.operations[i]);
-    json_array_end(doc);
+    doc_array_end(doc);
 }
 
 void emit_activations(struct json_doc *doc, const struct evidence *evidence)
@@ -282,7 +282,7 @@ void emit_activations(struct json_doc *doc, const struct evidence *evidence)
         {"definition", activation_definition_member, NULL},
         ACTIVATION_STATES(STATE_MEMBER){"unattributed_activation_storages", activation_unattributed, NULL},
         {"operations", activation_operations, NULL}};
-    json_members(doc, members, COUNT_OF(members), evidence);
+    doc_members(doc, members, COUNT_OF(members), evidence);
 }
 
 /* ---- the packet ---- */
@@ -306,7 +306,7 @@ PACKET_PART(memory)
 static void packet_schema(struct json_doc *doc, const void *object)
 {
     (void)object;
-    json_string(doc, EVIDENCE_SCHEMA);
+    doc_string(doc, EVIDENCE_SCHEMA);
 }
 static void packet_gpu(struct json_doc *doc, const void *object)
 {
@@ -336,5 +336,5 @@ void emit_packet(struct json_doc *doc, const struct evidence *evidence)
                                                  {"memory", packet_memory, NULL},
 
                                                  {"gpu", packet_gpu, NULL}};
-    json_members(doc, members, COUNT_OF(members), evidence);
+    doc_members(doc, members, COUNT_OF(members), evidence);
 }

@@ -18,22 +18,22 @@ const char *gpu_binding_name(enum gpu_binding binding)
 void emit_text(struct json_doc *doc, struct cg_text text)
 {
     if (text.bytes)
-        json_string_bytes(doc, text.bytes, text.length);
+        doc_string_bytes(doc, text.bytes, text.length);
     else
-        json_null(doc);
+        doc_null(doc);
 }
 
 void emit_texts(struct json_doc *doc, const struct gpu_texts *texts)
 {
-    json_array(doc);
+    doc_array(doc);
     for (size_t i = 0; i < texts->count; i++)
         emit_text(doc, texts->at[i]);
-    json_array_end(doc);
+    doc_array_end(doc);
 }
 
 static void member_texts(struct json_doc *doc, const char *key, const struct gpu_texts *texts)
 {
-    json_key(doc, key);
+    doc_key(doc, key);
     emit_texts(doc, texts);
 }
 /* Left out when empty. */
@@ -46,76 +46,76 @@ static void member_some_texts(struct json_doc *doc, const char *key, const struc
 
 static void emit_artifact(struct json_doc *doc, const struct gpu_artifact *artifact)
 {
-    json_object(doc);
+    doc_object(doc);
     member_text(doc, "path", artifact->path);
-    json_member_u64(doc, "size_bytes", artifact->size_bytes);
+    doc_member_u64(doc, "size_bytes", artifact->size_bytes);
     member_text(doc, "sha256", artifact->sha256);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 static void member_artifacts(struct json_doc *doc, const char *key, const struct gpu_artifacts *artifacts)
 {
-    json_key(doc, key);
-    json_array(doc);
+    doc_key(doc, key);
+    doc_array(doc);
     for (size_t i = 0; i < artifacts->count; i++)
         emit_artifact(doc, &artifacts->at[i]);
-    json_array_end(doc);
+    doc_array_end(doc);
 }
 
 static void member_run(struct json_doc *doc, const struct gpu_manifest *manifest)
 {
-    json_key(doc, "run");
-    json_object(doc);
+    doc_key(doc, "run");
+    doc_object(doc);
     member_text(doc, "id", manifest->run_id);
     member_opt_text(doc, "started_at", manifest->started_at);
-    json_object_end(doc);
-    json_key(doc, "correlation");
-    json_object(doc);
+    doc_object_end(doc);
+    doc_key(doc, "correlation");
+    doc_object(doc);
     member_text(doc, "id", manifest->correlation_id);
-    json_object_end(doc);
-    json_key(doc, "tool");
-    json_object(doc);
+    doc_object_end(doc);
+    doc_key(doc, "tool");
+    doc_object(doc);
     member_text(doc, "name", manifest->tool_name);
     member_text(doc, "version", manifest->tool_version);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 static void emit_manifest(struct json_doc *doc, const struct gpu_manifest *manifest)
 {
-    json_object(doc);
+    doc_object(doc);
     member_text(doc, "schema", manifest->schema);
     member_run(doc, manifest);
     member_texts(doc, "commands", &manifest->commands);
-    json_key(doc, "hardware");
-    json_object(doc);
+    doc_key(doc, "hardware");
+    doc_object(doc);
     member_opt_text(doc, "host", manifest->host);
     member_texts(doc, "devices", &manifest->devices);
-    json_object_end(doc);
-    json_key(doc, "source_revisions");
-    json_object(doc);
+    doc_object_end(doc);
+    doc_key(doc, "source_revisions");
+    doc_object(doc);
     for (size_t i = 0; i < manifest->source_revision_count; i++) {
         const struct gpu_pair *pair = &manifest->source_revisions[i];
-        json_key_bytes(doc, pair->key.bytes, pair->key.length);
+        doc_key_bytes(doc, pair->key.bytes, pair->key.length);
         emit_text(doc, pair->value);
     }
-    json_object_end(doc);
+    doc_object_end(doc);
     member_texts(doc, "required_semantic_labels", &manifest->required_labels);
     member_some_texts(doc, "gpu_expected_semantic_labels", &manifest->gpu_expected_labels);
     member_some_texts(doc, "cpu_only_semantic_labels", &manifest->cpu_only_labels);
     member_artifacts(doc, "artifacts", &manifest->artifacts);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 static void emit_binding(struct json_doc *doc, const struct gpu_evidence *gpu)
 {
-    json_object(doc);
-    json_member_string(doc, "binding", gpu_binding_name(gpu->binding));
+    doc_object(doc);
+    doc_member_string(doc, "binding", gpu_binding_name(gpu->binding));
     if (gpu->manifest.present) {
-        json_key(doc, "manifest");
+        doc_key(doc, "manifest");
         emit_manifest(doc, &gpu->manifest);
     }
     member_texts(doc, "diagnostics", &gpu->provenance_diagnostics);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 /* ---- coverage, correlation, limits ---- */
@@ -123,23 +123,23 @@ static void emit_binding(struct json_doc *doc, const struct gpu_evidence *gpu)
 void emit_gpu_coverage(struct json_doc *doc, const struct gpu_evidence *gpu)
 {
 #define COVERAGE_MEMBER(constant, flag, kind, rows)                                                          \
-    json_member_bool(doc, #flag, gpu->coverage[GPU_REPORT_##constant]);
-    json_object(doc);
+    doc_member_bool(doc, #flag, gpu->coverage[GPU_REPORT_##constant]);
+    doc_object(doc);
     GPU_REPORTS(COVERAGE_MEMBER)
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 void emit_gpu_duplicate(struct json_doc *doc, const struct gpu_duplicate *duplicate)
 {
-    json_object(doc);
+    doc_object(doc);
     member_text(doc, "semantic_key", duplicate->semantic_key);
-    json_member_u64(doc, "occurrences", duplicate->occurrences);
-    json_object_end(doc);
+    doc_member_u64(doc, "occurrences", duplicate->occurrences);
+    doc_object_end(doc);
 }
 
 static void emit_ledger(struct json_doc *doc, const struct gpu_ledger *ledger)
 {
-    json_object(doc);
+    doc_object(doc);
     member_texts(doc, "expected", &ledger->expected);
     member_some_texts(doc, "cpu_only", &ledger->cpu_only);
     member_texts(doc, "observed", &ledger->observed);
@@ -147,61 +147,61 @@ static void emit_ledger(struct json_doc *doc, const struct gpu_ledger *ledger)
     member_texts(doc, "missing_expected", &ledger->missing_expected);
     member_texts(doc, "unexpected_observed", &ledger->unexpected_observed);
     member_some_texts(doc, "unexpected_cpu_only", &ledger->unexpected_cpu_only);
-    json_key(doc, "duplicates");
-    json_array(doc);
+    doc_key(doc, "duplicates");
+    doc_array(doc);
     for (size_t i = 0; i < ledger->duplicate_count; i++)
         emit_gpu_duplicate(doc, &ledger->duplicates[i]);
-    json_array_end(doc);
-    json_object_end(doc);
+    doc_array_end(doc);
+    doc_object_end(doc);
 }
 
 static void emit_correlation(struct json_doc *doc, const struct gpu_correlation *correlation)
 {
-    json_object(doc);
+    doc_object(doc);
     member_text(doc, "mode", correlation->mode);
-    json_member_bool(doc, "clock_aligned", correlation->clock_aligned);
-    json_member_bool(doc, "complete", correlation->complete);
-    json_key(doc, "ledger");
+    doc_member_bool(doc, "clock_aligned", correlation->clock_aligned);
+    doc_member_bool(doc, "complete", correlation->complete);
+    doc_key(doc, "ledger");
     emit_ledger(doc, &correlation->ledger);
     member_opt_text(doc, "reason", correlation->reason);
     member_opt_text(doc, "label_form", correlation->label_form);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 static void member_limits(struct json_doc *doc, const struct gpu_evidence *gpu)
 {
-    json_key(doc, "limits");
-    json_object(doc);
+    doc_key(doc, "limits");
+    doc_object(doc);
     for (size_t i = 0; i < gpu->limit_count; i++) {
         const struct gpu_limit *limit = &gpu->limits[i];
-        json_key_bytes(doc, limit->file.bytes, limit->file.length);
-        json_object(doc);
-        json_member_u64(doc, "total_rows", limit->total_rows);
-        json_member_u64(doc, "displayed_rows", limit->displayed_rows);
-        json_member_bool(doc, "truncated", limit->truncated);
-        json_object_end(doc);
+        doc_key_bytes(doc, limit->file.bytes, limit->file.length);
+        doc_object(doc);
+        doc_member_u64(doc, "total_rows", limit->total_rows);
+        doc_member_u64(doc, "displayed_rows", limit->displayed_rows);
+        doc_member_bool(doc, "truncated", limit->truncated);
+        doc_object_end(doc);
     }
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 /* ---- rows ---- */
 
 void emit_gpu_summary_row(struct json_doc *doc, const struct gpu_summary_row *row)
 {
-    json_object(doc);
+    doc_object(doc);
     member_text(doc, "name", row->name);
-    json_member_u64(doc, "total_ns", row->total_ns);
+    doc_member_u64(doc, "total_ns", row->total_ns);
     member_opt_u64(doc, "count", row->count.known, row->count.value);
     member_opt_u64(doc, "average_ns", row->average_ns.known, row->average_ns.value);
     member_opt_u64(doc, "minimum_ns", row->minimum_ns.known, row->minimum_ns.value);
     member_opt_u64(doc, "maximum_ns", row->maximum_ns.known, row->maximum_ns.value);
     member_opt_text(doc, "category", row->category);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 void emit_gpu_timeline_row(struct json_doc *doc, const struct gpu_timeline_row *row)
 {
-    json_object(doc);
+    doc_object(doc);
     member_text(doc, "name", row->name);
     member_text(doc, "kind", row->kind);
     member_opt_text(doc, "device", row->device);
@@ -209,62 +209,62 @@ void emit_gpu_timeline_row(struct json_doc *doc, const struct gpu_timeline_row *
     member_opt_text(doc, "stream", row->stream);
     member_opt_text(doc, "correlation_id", row->correlation_id);
     member_opt_text(doc, "semantic_key", row->semantic_key);
-    json_member_u64(doc, "start_ns", row->start_ns);
-    json_member_u64(doc, "duration_ns", row->duration_ns);
+    doc_member_u64(doc, "start_ns", row->start_ns);
+    doc_member_u64(doc, "duration_ns", row->duration_ns);
     member_opt_u64(doc, "projected_start_ns", row->projected_start_ns.known, row->projected_start_ns.value);
     member_opt_u64(doc, "projected_duration_ns", row->projected_duration_ns.known,
                    row->projected_duration_ns.value);
     member_opt_u64(doc, "gpu_operations", row->gpu_operations.known, row->gpu_operations.value);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 void emit_gpu_join_keys(struct json_doc *doc, unsigned join_keys)
 {
     static const char *const names[] = {"correlation_id", "device", "context", "stream"};
-    json_array(doc);
+    doc_array(doc);
     for (unsigned i = 0; i < COUNT_OF(names); i++)
-        if (join_keys >> i & 1) json_string(doc, names[i]);
-    json_array_end(doc);
+        if (join_keys >> i & 1) doc_string(doc, names[i]);
+    doc_array_end(doc);
 }
 
 void emit_gpu_phase_row(struct json_doc *doc, const struct gpu_phase_row *row)
 {
-    json_object(doc);
+    doc_object(doc);
     member_text(doc, "semantic_key", row->semantic_key);
-    json_member_bool(doc, "clock_aligned", false);
-    json_member_u64(doc, "projected_start_ns", row->projected_start_ns);
-    json_member_u64(doc, "projected_duration_ns", row->projected_duration_ns);
-    json_member_u64(doc, "gpu_busy_ns", row->gpu_busy_ns);
-    json_member_u64(doc, "gpu_operation_count", row->gpu_operation_count);
-    json_key(doc, "join_keys");
+    doc_member_bool(doc, "clock_aligned", false);
+    doc_member_u64(doc, "projected_start_ns", row->projected_start_ns);
+    doc_member_u64(doc, "projected_duration_ns", row->projected_duration_ns);
+    doc_member_u64(doc, "gpu_busy_ns", row->gpu_busy_ns);
+    doc_member_u64(doc, "gpu_operation_count", row->gpu_operation_count);
+    doc_key(doc, "join_keys");
     emit_gpu_join_keys(doc, row->join_keys);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 #define MEMBER_ROWS(doc, key, rows, emit)                                                                    \
     do {                                                                                                     \
-        json_key(doc, key);                                                                                  \
-        json_array(doc);                                                                                     \
+        doc_key(doc, key);                                                                                   \
+        doc_array(doc);                                                                                      \
         for (size_t i = 0; i < (rows)->count; i++)                                                           \
             emit(doc, &(rows)->at[i]);                                                                       \
-        json_array_end(doc);                                                                                 \
+        doc_array_end(doc);                                                                                  \
     } while (0)
 
 void emit_gpu(struct json_doc *doc, const struct gpu_evidence *gpu)
 {
-    json_object(doc);
-    json_member_string(doc, "status", gpu_status_name(gpu->status));
+    doc_object(doc);
+    doc_member_string(doc, "status", gpu_status_name(gpu->status));
     member_opt_text(doc, "reason", gpu->reason);
     if (gpu->raw_report.path.bytes) {
-        json_key(doc, "raw_report");
+        doc_key(doc, "raw_report");
         emit_artifact(doc, &gpu->raw_report);
     }
     member_artifacts(doc, "source_csv", &gpu->source_csv);
-    json_key(doc, "provenance");
+    doc_key(doc, "provenance");
     emit_binding(doc, gpu);
-    json_key(doc, "coverage");
+    doc_key(doc, "coverage");
     emit_gpu_coverage(doc, gpu);
-    json_key(doc, "correlation");
+    doc_key(doc, "correlation");
     emit_correlation(doc, &gpu->correlation);
     member_texts(doc, "diagnostics", &gpu->diagnostics);
     member_limits(doc, gpu);
@@ -274,5 +274,5 @@ void emit_gpu(struct json_doc *doc, const struct gpu_evidence *gpu)
     MEMBER_ROWS(doc, "nvtx_ranges", &gpu->nvtx_ranges, emit_gpu_timeline_row);
     MEMBER_ROWS(doc, "gpu_timeline", &gpu->gpu_timeline, emit_gpu_timeline_row);
     MEMBER_ROWS(doc, "phase_attribution", &gpu->phase_attribution, emit_gpu_phase_row);
-    json_object_end(doc);
+    doc_object_end(doc);
 }

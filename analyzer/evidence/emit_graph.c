@@ -6,17 +6,17 @@
 static void add_str(struct json_doc *doc, const struct cg_trace *trace, cg_str string)
 {
     struct cg_text text = trace_text(trace, string);
-    json_string_add(doc, text.bytes, text.length);
+    doc_string_add(doc, text.bytes, text.length);
 }
 
 static void emit_op_id(struct json_doc *doc, const struct cg_trace *trace, cg_str span_id, uint32_t op_index)
 {
     char suffix[GRAPH_OP_SUFFIX_SIZE];
     size_t length = graph_op_suffix(suffix, op_index);
-    json_string_begin(doc);
+    doc_string_begin(doc);
     add_str(doc, trace, span_id);
-    json_string_add(doc, suffix, length);
-    json_string_end(doc);
+    doc_string_add(doc, suffix, length);
+    doc_string_end(doc);
 }
 
 static void emit_node_id(struct json_doc *doc, const struct evidence *evidence, uint32_t node)
@@ -32,10 +32,10 @@ static void emit_node_id(struct json_doc *doc, const struct evidence *evidence, 
         emit_op_id(doc, trace, trace->op.span_id[node], graph->op_index[node]);
         return;
     }
-    json_string_begin(doc);
-    json_string_add(doc, "tensor/", 7);
+    doc_string_begin(doc);
+    doc_string_add(doc, "tensor/", 7);
     add_str(doc, trace, graph->tensors[node - graph->op_count].id);
-    json_string_end(doc);
+    doc_string_end(doc);
 }
 
 void emit_activation_id(struct json_doc *doc, const struct evidence *evidence,
@@ -54,22 +54,22 @@ static void span_times(struct json_doc *doc, const struct evidence *evidence, ui
 {
     const struct cg_trace *trace = evidence->trace;
     const struct graph *graph = &evidence->graph;
-    json_member_u64(doc, "start_ns", trace->span.start_ns[span]);
-    json_member_u64(doc, "host_self_time_ns", graph->self_ns[span]);
-    json_member_u64(doc, "host_total_time_ns", graph->effective_ns[span]);
+    doc_member_u64(doc, "start_ns", trace->span.start_ns[span]);
+    doc_member_u64(doc, "host_self_time_ns", graph->self_ns[span]);
+    doc_member_u64(doc, "host_total_time_ns", graph->effective_ns[span]);
     struct cg_list timings = graph_device_timings(trace, &evidence->timing, span);
     if (!timings.count) return;
-    json_key(doc, "device_timings");
-    json_array(doc);
+    doc_key(doc, "device_timings");
+    doc_array(doc);
     for (uint32_t i = 0; i < timings.count; i++) {
         const struct timing_span *timing = &evidence->timing.spans[timings.first + i];
-        json_object(doc);
+        doc_object(doc);
         member_str(doc, trace, "device", timing->device);
         member_str(doc, trace, "clock_id", timing->clock_id);
-        json_member_u64(doc, "busy_ns", timing->busy_ns);
-        json_object_end(doc);
+        doc_member_u64(doc, "busy_ns", timing->busy_ns);
+        doc_object_end(doc);
     }
-    json_array_end(doc);
+    doc_array_end(doc);
 }
 
 static void span_members(struct json_doc *doc, const struct evidence *evidence, uint32_t span)
@@ -93,9 +93,9 @@ static void op_members(struct json_doc *doc, const struct evidence *evidence, ui
 {
     const struct cg_trace *trace = evidence->trace;
     const struct node_memory *memory = &evidence->graph.memory;
-    json_member_u64(doc, "start_ns", trace->op.timestamp_ns[op]);
-    json_member_u64(doc, "host_self_time_ns", trace->op.duration_ns[op]);
-    json_member_u64(doc, "host_total_time_ns", trace->op.duration_ns[op]);
+    doc_member_u64(doc, "start_ns", trace->op.timestamp_ns[op]);
+    doc_member_u64(doc, "host_self_time_ns", trace->op.duration_ns[op]);
+    doc_member_u64(doc, "host_total_time_ns", trace->op.duration_ns[op]);
     shape_members(doc, trace, trace->op.shape[op], trace->op.dtype[op], trace->op.device[op]);
     member_opt_u64(doc, "allocated_bytes", memory->op_allocated_set[op], memory->op_allocated_bytes[op]);
     member_opt_u64(doc, "dense_bytes", trace->op.output_dense_bytes_set[op],
@@ -104,9 +104,9 @@ static void op_members(struct json_doc *doc, const struct evidence *evidence, ui
 
 static void tensor_members(struct json_doc *doc, const struct cg_trace *trace, uint32_t event)
 {
-    json_member_u64(doc, "start_ns", 0);
-    json_member_u64(doc, "host_self_time_ns", 0);
-    json_member_u64(doc, "host_total_time_ns", 0);
+    doc_member_u64(doc, "start_ns", 0);
+    doc_member_u64(doc, "host_self_time_ns", 0);
+    doc_member_u64(doc, "host_total_time_ns", 0);
     if (event == CG_NONE) return;
     shape_members(doc, trace, trace->tensor.shape[event], trace->tensor.dtype[event],
                   trace->tensor.device[event]);
@@ -129,19 +129,19 @@ static void emit_node(struct json_doc *doc, const struct evidence *evidence, uin
 {
     const struct cg_trace *trace = evidence->trace;
     const struct graph *graph = &evidence->graph;
-    json_object(doc);
-    json_key(doc, "id");
+    doc_object(doc);
+    doc_key(doc, "id");
     emit_node_id(doc, evidence, node);
     member_str(doc, trace, "parent_id", node_parent(evidence, node));
     member_text(doc, "name", graph_node_name(trace, graph, node));
-    json_member_string(doc, "kind", node_kind_name[graph_node_kind(trace, graph, node)]);
+    doc_member_string(doc, "kind", node_kind_name[graph_node_kind(trace, graph, node)]);
     if (node < graph->span_count)
         span_members(doc, evidence, node);
     else if (node < graph->span_count + graph->op_count)
         op_members(doc, evidence, node - graph->span_count);
     else
         tensor_members(doc, trace, graph->tensors[node - graph->span_count - graph->op_count].event);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 /* ---- edges ---- */
@@ -152,24 +152,24 @@ static void emit_edge(struct json_doc *doc, const struct evidence *evidence, con
     const struct graph *graph = &evidence->graph;
     bool call = edge->from < graph->span_count, to_span = edge->to < graph->span_count;
     bool to_op = !to_span && edge->to < graph->span_count + graph->op_count;
-    json_object(doc);
-    json_member_string(doc, "kind", call ? "call" : "data");
-    json_key(doc, call ? "from_span" : "from_tensor");
+    doc_object(doc);
+    doc_member_string(doc, "kind", call ? "call" : "data");
+    doc_key(doc, call ? "from_span" : "from_tensor");
     emit_node_id(doc, evidence, edge->from);
-    json_key(doc, call ? "to_span" : "to_tensor");
+    doc_key(doc, call ? "to_span" : "to_tensor");
     emit_node_id(doc, evidence, edge->to);
     if (call && edge->explicit_row != CG_NONE) {
-        json_member_u64(doc, "host_duration_ns", trace->edge.host_duration_ns[edge->explicit_row]);
+        doc_member_u64(doc, "host_duration_ns", trace->edge.host_duration_ns[edge->explicit_row]);
     } else if (call && to_span) {
-        json_member_u64(doc, "host_duration_ns", graph->effective_ns[edge->to]);
+        doc_member_u64(doc, "host_duration_ns", graph->effective_ns[edge->to]);
     } else if (call) {
         uint32_t op = edge->to - graph->span_count;
-        json_member_u64(doc, "host_duration_ns", trace->op.duration_ns[op]);
+        doc_member_u64(doc, "host_duration_ns", trace->op.duration_ns[op]);
         member_str(doc, trace, "label", trace->op.op_name[op]);
     } else if (edge->explicit_row == CG_NONE) {
-        json_member_string(doc, "label", to_op ? "input" : "output");
+        doc_member_string(doc, "label", to_op ? "input" : "output");
     }
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 /* ---- records ---- */
@@ -177,44 +177,44 @@ static void emit_edge(struct json_doc *doc, const struct evidence *evidence, con
 static void emit_tensor(struct json_doc *doc, const struct cg_trace *trace, size_t row)
 {
     const struct cg_tensors *tensor = &trace->tensor;
-    json_object(doc);
+    doc_object(doc);
     member_str(doc, trace, "span_id", tensor->span_id[row]);
     member_str(doc, trace, "tensor_id", tensor->tensor_id[row]);
     member_opt_str(doc, trace, "label", tensor->label[row]);
     member_shape(doc, trace, tensor->shape[row]);
     member_str(doc, trace, "dtype", tensor->dtype[row]);
     member_str(doc, trace, "device", tensor->device[row]);
-    json_member_bool(doc, "requires_grad", tensor->requires_grad[row]);
+    doc_member_bool(doc, "requires_grad", tensor->requires_grad[row]);
     member_opt_u64(doc, "dense_bytes", tensor->dense_bytes_set[row], tensor->dense_bytes[row]);
-    json_member_string(doc, "category", cg_name_CATEGORY[tensor->category[row]]);
-    json_object_end(doc);
+    doc_member_string(doc, "category", cg_name_CATEGORY[tensor->category[row]]);
+    doc_object_end(doc);
 }
 
 static void emit_gradient(struct json_doc *doc, const struct cg_trace *trace, size_t row)
 {
     const struct cg_gradients *gradient = &trace->gradient;
-    json_object(doc);
+    doc_object(doc);
     member_str(doc, trace, "root", gradient->root[row]);
     member_str(doc, trace, "key", gradient->key[row]);
-    json_member_string(doc, "state", cg_name_GRADIENT_STATE[gradient->state[row]]);
-    if (gradient->norm_set[row]) json_member_double(doc, "norm", gradient->norm[row]);
-    json_object_end(doc);
+    doc_member_string(doc, "state", cg_name_GRADIENT_STATE[gradient->state[row]]);
+    if (gradient->norm_set[row]) doc_member_double(doc, "norm", gradient->norm[row]);
+    doc_object_end(doc);
 }
 
 static void emit_tensor_stats(struct json_doc *doc, const struct cg_trace *trace, size_t row)
 {
     const struct cg_tensor_stats *stats = &trace->tensor_stats;
-    json_object(doc);
+    doc_object(doc);
     member_str(doc, trace, "span_id", stats->span_id[row]);
     member_str(doc, trace, "label", stats->label[row]);
     member_shape(doc, trace, stats->shape[row]);
     member_str(doc, trace, "dtype", stats->dtype[row]);
-    json_member_u64(doc, "elements", stats->elements[row]);
-    json_member_u64(doc, "non_finite", stats->non_finite[row]);
-    json_member_double(doc, "rms", stats->rms[row]);
-    json_member_double(doc, "abs_max", stats->abs_max[row]);
-    json_member_double(doc, "mean", stats->mean[row]);
-    json_object_end(doc);
+    doc_member_u64(doc, "elements", stats->elements[row]);
+    doc_member_u64(doc, "non_finite", stats->non_finite[row]);
+    doc_member_double(doc, "rms", stats->rms[row]);
+    doc_member_double(doc, "abs_max", stats->abs_max[row]);
+    doc_member_double(doc, "mean", stats->mean[row]);
+    doc_object_end(doc);
 }
 
 void emit_row(struct json_doc *doc, const struct evidence *evidence, enum evidence_list list, uint64_t row)
@@ -243,67 +243,67 @@ void emit_row(struct json_doc *doc, const struct evidence *evidence, enum eviden
 void emit_host_cost(struct json_doc *doc, const struct evidence *evidence, const struct host_cost *cost)
 {
     const struct cg_trace *trace = evidence->trace;
-    json_object(doc);
+    doc_object(doc);
     member_str(doc, trace, "id", trace->span.id[cost->span]);
     member_str(doc, trace, "name", trace->span.name[cost->span]);
-    json_member_string(doc, "scope", host_scope_name[cost->scope]);
-    json_member_u64(doc, "host_self_time_ns", cost->self_ns);
-    json_member_u64(doc, "measured_overlap_self_time_ns", cost->overlap_self_ns);
-    json_member_u64(doc, "full_duration_ns", cost->full_ns);
-    json_member_u64(doc, "measured_overlap_duration_ns", cost->overlap_ns);
-    json_object_end(doc);
+    doc_member_string(doc, "scope", host_scope_name[cost->scope]);
+    doc_member_u64(doc, "host_self_time_ns", cost->self_ns);
+    doc_member_u64(doc, "measured_overlap_self_time_ns", cost->overlap_self_ns);
+    doc_member_u64(doc, "full_duration_ns", cost->full_ns);
+    doc_member_u64(doc, "measured_overlap_duration_ns", cost->overlap_ns);
+    doc_object_end(doc);
 }
 
 void emit_device_cost(struct json_doc *doc, const struct evidence *evidence, const struct device_cost *cost)
 {
     const struct cg_trace *trace = evidence->trace;
     const struct timing_span *timing = &evidence->timing.spans[cost->timing];
-    json_object(doc);
+    doc_object(doc);
     member_str(doc, trace, "id", trace->span.id[cost->span]);
     member_str(doc, trace, "name", trace->span.name[cost->span]);
     member_str(doc, trace, "device", timing->device);
     member_str(doc, trace, "clock_id", timing->clock_id);
-    json_member_u64(doc, "device_busy_ns", timing->busy_ns);
-    json_object_end(doc);
+    doc_member_u64(doc, "device_busy_ns", timing->busy_ns);
+    doc_object_end(doc);
 }
 
 void emit_heavy_span(struct json_doc *doc, const struct evidence *evidence, uint32_t span)
 {
     const struct cg_trace *trace = evidence->trace;
     const struct node_memory *memory = &evidence->graph.memory;
-    json_object(doc);
+    doc_object(doc);
     member_str(doc, trace, "id", trace->span.id[span]);
     member_str(doc, trace, "name", trace->span.name[span]);
-    json_member_u64(doc, "allocated_bytes", memory->allocated_bytes[span]);
+    doc_member_u64(doc, "allocated_bytes", memory->allocated_bytes[span]);
     if (memory->subtree_set[span])
-        json_member_u64(doc, "peak_live_bytes", memory->peak_live_bytes[span]);
+        doc_member_u64(doc, "peak_live_bytes", memory->peak_live_bytes[span]);
     else
-        json_member_null(doc, "peak_live_bytes");
-    json_object_end(doc);
+        doc_member_null(doc, "peak_live_bytes");
+    doc_object_end(doc);
 }
 
 void emit_graph_summary(struct json_doc *doc, const struct evidence *evidence)
 {
     const struct graph *graph = &evidence->graph;
-    json_object(doc);
+    doc_object(doc);
     member_str(doc, evidence->trace, "entrypoint", evidence->trace->run.entrypoint);
-    json_member_u64(doc, "outer_wall_time_ns", graph->effective_ns[graph->measured]);
-    json_key(doc, "slowest_host_spans");
-    json_array(doc);
+    doc_member_u64(doc, "outer_wall_time_ns", graph->effective_ns[graph->measured]);
+    doc_key(doc, "slowest_host_spans");
+    doc_array(doc);
     for (size_t i = 0; i < graph->host_count; i++)
         emit_host_cost(doc, evidence, &graph->host[i]);
-    json_array_end(doc);
-    json_key(doc, "slowest_device_spans");
-    json_array(doc);
+    doc_array_end(doc);
+    doc_key(doc, "slowest_device_spans");
+    doc_array(doc);
     for (size_t i = 0; i < graph->device_count; i++)
         emit_device_cost(doc, evidence, &graph->device[i]);
-    json_array_end(doc);
-    json_key(doc, "heaviest_spans");
-    json_array(doc);
+    doc_array_end(doc);
+    doc_key(doc, "heaviest_spans");
+    doc_array(doc);
     for (size_t i = 0; i < graph->heaviest_count; i++)
         emit_heavy_span(doc, evidence, graph->heaviest[i]);
-    json_array_end(doc);
-    json_object_end(doc);
+    doc_array_end(doc);
+    doc_object_end(doc);
 }
 
 /* ---- the whole ---- */
@@ -311,16 +311,16 @@ void emit_graph_summary(struct json_doc *doc, const struct evidence *evidence)
 static void emit_list(struct json_doc *doc, const struct evidence *evidence, enum evidence_list list)
 {
     uint64_t rows = evidence_rows(evidence, list);
-    json_array(doc);
+    doc_array(doc);
     for (uint64_t row = 0; row < rows; row++)
         emit_row(doc, evidence, list, row);
-    json_array_end(doc);
+    doc_array_end(doc);
 }
 
 static void graph_schema(struct json_doc *doc, const void *object)
 {
     (void)object;
-    json_string(doc, EVIDENCE_GRAPH_SCHEMA);
+    doc_string(doc, EVIDENCE_GRAPH_SCHEMA);
 }
 static void graph_nodes(struct json_doc *doc, const void *object)
 {
@@ -349,7 +349,7 @@ void emit_graph(struct json_doc *doc, const struct evidence *evidence)
         {"schema", graph_schema, NULL},       {"spans", graph_nodes, NULL},
         {"edges", graph_edges, NULL},         {"tensors", graph_tensors, NULL},
         {"gradients", graph_gradients, NULL}, {"summary", graph_summary, NULL}};
-    json_members(doc, members, COUNT_OF(members), evidence);
+    doc_members(doc, members, COUNT_OF(members), evidence);
 }
 
 void emit_tensor_stats_list(struct json_doc *doc, const struct evidence *evidence)

@@ -24,10 +24,10 @@ static void run_string(struct json_doc *doc, const struct run_writer *writer, cg
     size_t shown = BOUNDED_BYTES;
     while (shown > 0 && ((unsigned char)text.bytes[shown] & 0xc0) == 0x80)
         shown--;
-    json_string_begin(doc);
-    json_string_add(doc, text.bytes, shown);
-    json_string_add(doc, "\xe2\x80\xa6", 3);
-    json_string_end(doc);
+    doc_string_begin(doc);
+    doc_string_add(doc, text.bytes, shown);
+    doc_string_add(doc, "\xe2\x80\xa6", 3);
+    doc_string_end(doc);
 }
 
 /* ---- lists, bounded or whole ---- */
@@ -42,23 +42,23 @@ struct run_list {
 static void list_rows(struct json_doc *doc, const void *object)
 {
     const struct run_list *list = object;
-    json_array(doc);
+    doc_array(doc);
     for (size_t i = 0; i < list->shown; i++)
         list->emit(doc, list->writer, list->at, i);
-    json_array_end(doc);
+    doc_array_end(doc);
 }
 static void list_displayed(struct json_doc *doc, const void *object)
 {
-    json_u64(doc, ((const struct run_list *)object)->shown);
+    doc_u64(doc, ((const struct run_list *)object)->shown);
 }
 static void list_total(struct json_doc *doc, const void *object)
 {
-    json_u64(doc, ((const struct run_list *)object)->count);
+    doc_u64(doc, ((const struct run_list *)object)->count);
 }
 static void list_truncated(struct json_doc *doc, const void *object)
 {
     (void)object;
-    json_bool(doc, true);
+    doc_bool(doc, true);
 }
 
 static bool is_cut(const struct run_writer *writer, size_t count)
@@ -76,7 +76,7 @@ static void run_rows(struct json_doc *doc, struct run_list list)
     if (list.shown == list.count)
         list_rows(doc, &list);
     else
-        json_members(doc, bounded_list, COUNT_OF(bounded_list), &list);
+        doc_members(doc, bounded_list, COUNT_OF(bounded_list), &list);
 }
 
 static void string_row(struct json_doc *doc, const struct run_writer *writer, const void *at, size_t row)
@@ -92,12 +92,12 @@ static void run_strings(struct json_doc *doc, const struct run_writer *writer, s
 static void pair_row(struct json_doc *doc, const struct run_writer *writer, const void *at, size_t row)
 {
     const struct cg_pair *pair = (const struct cg_pair *)at + row;
-    json_object(doc);
-    json_key(doc, "key");
+    doc_object(doc);
+    doc_key(doc, "key");
     run_string(doc, writer, pair->key);
-    json_key(doc, "value");
+    doc_key(doc, "value");
     run_string(doc, writer, pair->value);
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 static void run_map(struct json_doc *doc, const struct run_writer *writer, const struct cg_pair *pairs,
@@ -107,13 +107,13 @@ static void run_map(struct json_doc *doc, const struct run_writer *writer, const
         run_rows(doc, (struct run_list){writer, pairs, count, 0, pair_row});
         return;
     }
-    json_object(doc);
+    doc_object(doc);
     for (size_t i = 0; i < count; i++) {
         struct cg_text key = trace_text(writer->trace, pairs[i].key);
-        json_key_bytes(doc, key.bytes, key.length);
+        doc_key_bytes(doc, key.bytes, key.length);
         run_string(doc, writer, pairs[i].value);
     }
-    json_object_end(doc);
+    doc_object_end(doc);
 }
 
 /* ---- members from the tables ---- */
@@ -130,9 +130,9 @@ static bool is_kept_empty(const char *wire)
 
 #define RUN_STR(name, argument)      run_string(doc, writer, of->name)
 #define RUN_OPT_STR(name, argument)  run_string(doc, writer, of->name)
-#define RUN_U64(name, argument)      json_u64(doc, of->name)
-#define RUN_BOOL(name, argument)     json_bool(doc, of->name)
-#define RUN_ENUM(name, argument)     json_string(doc, cg_name_##argument[of->name])
+#define RUN_U64(name, argument)      doc_u64(doc, of->name)
+#define RUN_BOOL(name, argument)     doc_bool(doc, of->name)
+#define RUN_ENUM(name, argument)     doc_string(doc, cg_name_##argument[of->name])
 #define RUN_STR_LIST(name, argument) run_strings(doc, writer, of->name)
 #define RUN_MAP(name, argument)      run_map(doc, writer, of->name, of->name##_count)
 #define RUN_OBJECT(name, argument)   run_##argument(doc, writer, &of->name)
@@ -174,7 +174,7 @@ static bool is_kept_empty(const char *wire)
         static const struct json_member members[] = {FIELDS(MEMBER)};                                        \
         struct run_writer writer = *outer;                                                                   \
         writer.of = of;                                                                                      \
-        json_members(doc, members, COUNT_OF(members), &writer);                                              \
+        doc_members(doc, members, COUNT_OF(members), &writer);                                               \
     }
 /* Writes one of a list of them. */
 #define ROW_FUNCTION(TABLE, OF)                                                                              \

@@ -47,39 +47,39 @@ static int grow(void *context, const char *bytes, size_t length)
 static void write_text(struct json_doc *doc, const struct cg_trace *trace, cg_str string)
 {
     struct cg_text text = trace_text(trace, string);
-    json_string_bytes(doc, text.bytes, text.length);
+    doc_string_bytes(doc, text.bytes, text.length);
 }
 
 static void write_labels(struct json_doc *doc, const struct cg_trace *trace, struct cg_list labels)
 {
-    json_array(doc);
+    doc_array(doc);
     for (uint32_t i = 0; i < labels.count; i++)
         write_text(doc, trace, trace->str_pool[labels.first + i]);
-    json_array_end(doc);
+    doc_array_end(doc);
 }
 
 static void write_gradient_contract(struct json_doc *doc, const struct cg_trace *trace)
 {
     const struct CG_OBJECT_GRADIENT_CONTRACT *contract = &trace->run.capture_contract.gradient_contract;
     if (!contract->present) {
-        json_null(doc);
+        doc_null(doc);
         return;
     }
-    json_array(doc);
+    doc_array(doc);
     write_text(doc, trace, contract->manifest_sha256);
     for (size_t i = 0; i < contract->expected_count; i++) {
         write_text(doc, trace, contract->expected[i].root);
         write_text(doc, trace, contract->expected[i].key);
         write_text(doc, trace, contract->expected[i].family);
     }
-    json_array(doc);
+    doc_array(doc);
     for (size_t i = 0; i < contract->families_count; i++) {
         write_text(doc, trace, contract->families[i].family);
-        json_u64(doc, contract->families[i].expectation);
-        json_u64(doc, contract->families[i].min_present);
+        doc_u64(doc, contract->families[i].expectation);
+        doc_u64(doc, contract->families[i].min_present);
     }
-    json_array_end(doc);
-    json_array_end(doc);
+    doc_array_end(doc);
+    doc_array_end(doc);
 }
 
 /* All members with their defaults in place, in one fixed order: structural equality is equality of these
@@ -92,17 +92,17 @@ static bool keep_contract(struct run_facts *facts, const struct cg_trace *trace)
                               (uint8_t)contract->gradients,         (uint8_t)contract->logical_memory,
                               (uint8_t)contract->physical_memory,   (uint8_t)contract->device_timing};
     struct growing text = {0};
-    struct json_doc *doc = json_start(JSON_COMPACT, JSON_DECLARED, grow, &text);
+    struct json_doc *doc = doc_start(DOC_COMPACT, DOC_DECLARED, grow, &text);
     if (!doc) return false;
-    json_array(doc);
+    doc_array(doc);
     for (size_t i = 0; i < sizeof levels; i++)
-        json_u64(doc, levels[i]);
+        doc_u64(doc, levels[i]);
     write_gradient_contract(doc, trace);
     write_labels(doc, trace, contract->required_semantic_labels);
     write_labels(doc, trace, contract->gpu_expected_semantic_labels);
     write_labels(doc, trace, contract->cpu_only_semantic_labels);
-    json_array_end(doc);
-    bool ok = json_finish(doc) == 0;
+    doc_array_end(doc);
+    bool ok = doc_finish(doc) == 0;
     if (ok) {
         facts->contract = arena_text(&facts->arena, text.bytes, text.length);
         ok = facts->contract.bytes != NULL;

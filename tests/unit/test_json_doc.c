@@ -27,7 +27,7 @@ static int collect(void *context, const char *bytes, size_t length)
 
 static void finish_equal(struct json_doc *doc, struct text *text, const char *expected)
 {
-    assert_int_equal(json_finish(doc), 0);
+    assert_int_equal(doc_finish(doc), 0);
     assert_string_equal(text->at, expected);
     free(text->at);
     *text = (struct text){0};
@@ -161,28 +161,28 @@ static void pretty_text(void **state)
 {
     (void)state;
     struct text text = {0};
-    struct json_doc *doc = json_start(JSON_PRETTY, JSON_DECLARED, collect, &text);
-    json_object(doc);
-    json_member_u64(doc, "z", UINT64_MAX);
-    json_member_null(doc, "a");
-    json_key(doc, "empty");
-    json_object(doc);
-    json_object_end(doc);
-    json_key(doc, "none");
-    json_array(doc);
-    json_array_end(doc);
-    json_key(doc, "list");
-    json_array(doc);
-    json_bool(doc, true);
-    json_u128(doc, (unsigned __int128)-1);
-    json_u128(doc, 0);
-    json_double(doc, NAN);
-    json_object(doc);
-    json_member_double(doc, "d", -0.0);
-    json_object_end(doc);
-    json_array_end(doc);
-    json_member_bytes(doc, "s\"", "\"\\/\b\f\n\r\t\x01\x1f\x7f\0\xe2\x80\xa8", 15);
-    json_object_end(doc);
+    struct json_doc *doc = doc_start(DOC_PRETTY, DOC_DECLARED, collect, &text);
+    doc_object(doc);
+    doc_member_u64(doc, "z", UINT64_MAX);
+    doc_member_null(doc, "a");
+    doc_key(doc, "empty");
+    doc_object(doc);
+    doc_object_end(doc);
+    doc_key(doc, "none");
+    doc_array(doc);
+    doc_array_end(doc);
+    doc_key(doc, "list");
+    doc_array(doc);
+    doc_bool(doc, true);
+    doc_u128(doc, (unsigned __int128)-1);
+    doc_u128(doc, 0);
+    doc_double(doc, NAN);
+    doc_object(doc);
+    doc_member_double(doc, "d", -0.0);
+    doc_object_end(doc);
+    doc_array_end(doc);
+    doc_member_bytes(doc, "s\"", "\"\\/\b\f\n\r\t\x01\x1f\x7f\0\xe2\x80\xa8", 15);
+    doc_object_end(doc);
     finish_equal(doc, &text,
                  "{\n  \"z\": 18446744073709551615,\n  \"a\": null,\n  \"empty\": {},\n  \"none\": [],\n"
                  "  \"list\": [\n    true,\n    \"340282366920938463463374607431768211455\",\n    \"0\",\n"
@@ -194,15 +194,15 @@ static void compact_text(void **state)
 {
     (void)state;
     struct text text = {0};
-    struct json_doc *doc = json_start(JSON_COMPACT, JSON_SORTED, collect, &text);
-    json_object(doc);
-    json_member_u64(doc, "b", 1);
-    json_key(doc, "a");
-    json_array(doc);
-    json_u64(doc, 0);
-    json_string(doc, NULL);
-    json_array_end(doc);
-    json_object_end(doc);
+    struct json_doc *doc = doc_start(DOC_COMPACT, DOC_SORTED, collect, &text);
+    doc_object(doc);
+    doc_member_u64(doc, "b", 1);
+    doc_key(doc, "a");
+    doc_array(doc);
+    doc_u64(doc, 0);
+    doc_string(doc, NULL);
+    doc_array_end(doc);
+    doc_object_end(doc);
     finish_equal(doc, &text, "{\"a\":[0,null],\"b\":1}\n");
 }
 
@@ -210,36 +210,36 @@ static void compact_text(void **state)
 
 static void emit_unsorted(struct json_doc *doc)
 {
-    json_object(doc);
-    json_member_string(doc, "b", "1");
-    json_key(doc, "");
-    json_object(doc);
-    json_object_end(doc);
-    json_key(doc, "ab");
-    json_array(doc);
-    json_object(doc);
-    json_member_u64(doc, "y", 2);
-    json_member_u64(doc, "x", 3);
-    json_object_end(doc);
-    json_array_end(doc);
-    json_member_u64(doc, "a", 4);
-    json_key_bytes(doc, "a\0", 2);
-    json_bool(doc, false);
-    json_member_u64(doc, "\xc3\xa9", 5);
-    json_member_u64(doc, "\"", 6);
-    json_object_end(doc);
+    doc_object(doc);
+    doc_member_string(doc, "b", "1");
+    doc_key(doc, "");
+    doc_object(doc);
+    doc_object_end(doc);
+    doc_key(doc, "ab");
+    doc_array(doc);
+    doc_object(doc);
+    doc_member_u64(doc, "y", 2);
+    doc_member_u64(doc, "x", 3);
+    doc_object_end(doc);
+    doc_array_end(doc);
+    doc_member_u64(doc, "a", 4);
+    doc_key_bytes(doc, "a\0", 2);
+    doc_bool(doc, false);
+    doc_member_u64(doc, "\xc3\xa9", 5);
+    doc_member_u64(doc, "\"", 6);
+    doc_object_end(doc);
 }
 
 static void sorted_objects_at_every_level(void **state)
 {
     (void)state;
     struct text text = {0};
-    struct json_doc *doc = json_start(JSON_PRETTY, JSON_SORTED, collect, &text);
+    struct json_doc *doc = doc_start(DOC_PRETTY, DOC_SORTED, collect, &text);
     emit_unsorted(doc);
     finish_equal(doc, &text,
                  "{\n  \"\": {},\n  \"\\\"\": 6,\n  \"a\": 4,\n  \"a\\u0000\": false,\n  \"ab\": [\n    {\n"
                  "      \"x\": 3,\n      \"y\": 2\n    }\n  ],\n  \"b\": \"1\",\n  \"\xc3\xa9\": 5\n}\n");
-    doc = json_start(JSON_COMPACT, JSON_DECLARED, collect, &text);
+    doc = doc_start(DOC_COMPACT, DOC_DECLARED, collect, &text);
     emit_unsorted(doc);
     finish_equal(doc, &text,
                  "{\"b\":\"1\",\"\":{},\"ab\":[{\"y\":2,\"x\":3}],\"a\":4,\"a\\u0000\":false,\"\xc3\xa9\":5,"
@@ -256,15 +256,15 @@ struct streamed {
 static void emit_one(struct json_doc *doc, const void *object)
 {
     (void)object;
-    json_u64(doc, 1);
+    doc_u64(doc, 1);
 }
 static void emit_row_object(struct json_doc *doc, const void *object)
 {
     (void)object;
-    json_object(doc);
-    json_member_u64(doc, "b", 2);
-    json_member_u64(doc, "a", 1);
-    json_object_end(doc);
+    doc_object(doc);
+    doc_member_u64(doc, "b", 2);
+    doc_member_u64(doc, "a", 1);
+    doc_object_end(doc);
 }
 static bool never(const void *object)
 {
@@ -278,14 +278,14 @@ static void emit_rows(struct json_doc *doc, const void *object)
 {
     struct streamed *streamed = (struct streamed *)(uintptr_t)object;
     size_t start = streamed->taken ? *streamed->taken : 0, made = 0;
-    json_array(doc);
+    doc_array(doc);
     for (size_t i = 0; i < streamed->rows; i++) {
-        json_members(doc, row_members, 3, NULL);
+        doc_members(doc, row_members, 3, NULL);
         made += strlen("{\"m\":{\"a\":1,\"b\":2},\"z\":1},");
         if (streamed->taken && made > *streamed->taken - start + streamed->most_held)
             streamed->most_held = made - (*streamed->taken - start);
     }
-    json_array_end(doc);
+    doc_array_end(doc);
 }
 static const struct json_member document_members[] = {{"rows", emit_rows, NULL}, {"a", emit_one, NULL}};
 
@@ -294,23 +294,23 @@ static void members_in_either_order(void **state)
     (void)state;
     struct text text = {0};
     struct streamed two = {.rows = 2};
-    struct json_doc *doc = json_start(JSON_COMPACT, JSON_SORTED, collect, &text);
-    json_members(doc, document_members, 2, &two);
+    struct json_doc *doc = doc_start(DOC_COMPACT, DOC_SORTED, collect, &text);
+    doc_members(doc, document_members, 2, &two);
     finish_equal(
         doc, &text,
         "{\"a\":1,\"rows\":[{\"m\":{\"a\":1,\"b\":2},\"z\":1},{\"m\":{\"a\":1,\"b\":2},\"z\":1}]}\n");
-    doc = json_start(JSON_COMPACT, JSON_DECLARED, collect, &text);
-    json_members(doc, document_members, 2, &two);
+    doc = doc_start(DOC_COMPACT, DOC_DECLARED, collect, &text);
+    doc_members(doc, document_members, 2, &two);
     finish_equal(
         doc, &text,
         "{\"rows\":[{\"z\":1,\"m\":{\"b\":2,\"a\":1}},{\"z\":1,\"m\":{\"b\":2,\"a\":1}}],\"a\":1}\n");
     /* Inside an object that is held back they are held back with it. */
-    doc = json_start(JSON_COMPACT, JSON_SORTED, collect, &text);
-    json_object(doc);
-    json_key(doc, "z");
-    json_members(doc, document_members + 1, 1, NULL);
-    json_member_u64(doc, "b", 1);
-    json_object_end(doc);
+    doc = doc_start(DOC_COMPACT, DOC_SORTED, collect, &text);
+    doc_object(doc);
+    doc_key(doc, "z");
+    doc_members(doc, document_members + 1, 1, NULL);
+    doc_member_u64(doc, "b", 1);
+    doc_object_end(doc);
     finish_equal(doc, &text, "{\"b\":1,\"z\":{\"a\":1}}\n");
 }
 
@@ -326,9 +326,9 @@ static void streamed_members_hold_nothing_back(void **state)
     (void)state;
     size_t taken = 0;
     struct streamed many = {.rows = 200000, .taken = &taken};
-    struct json_doc *doc = json_start(JSON_COMPACT, JSON_SORTED, count_bytes, &taken);
-    json_members(doc, document_members, 2, &many);
-    assert_int_equal(json_finish(doc), 0);
+    struct json_doc *doc = doc_start(DOC_COMPACT, DOC_SORTED, count_bytes, &taken);
+    doc_members(doc, document_members, 2, &many);
+    assert_int_equal(doc_finish(doc), 0);
     assert_int_equal(taken, strlen("{\"a\":1,\"rows\":[]}\n") + 200000 * 26 - 1);
     assert_true(many.most_held < 70000);
 }
@@ -348,12 +348,12 @@ static void sink_is_not_called_after_its_failure(void **state)
 {
     (void)state;
     struct failing failing = {0};
-    struct json_doc *doc = json_start(JSON_COMPACT, JSON_DECLARED, fail_second, &failing);
-    json_array(doc);
+    struct json_doc *doc = doc_start(DOC_COMPACT, DOC_DECLARED, fail_second, &failing);
+    doc_array(doc);
     for (uint64_t i = 0; i < 100000; i++)
-        json_u64(doc, UINT64_MAX);
-    json_array_end(doc);
-    assert_int_equal(json_finish(doc), ENOSPC);
+        doc_u64(doc, UINT64_MAX);
+    doc_array_end(doc);
+    assert_int_equal(doc_finish(doc), ENOSPC);
     assert_int_equal(failing.calls, 2);
 }
 
@@ -361,15 +361,15 @@ static void too_deep_is_an_error(void **state)
 {
     (void)state;
     size_t taken = 0;
-    struct json_doc *doc = json_start(JSON_COMPACT, JSON_SORTED, count_bytes, &taken);
+    struct json_doc *doc = doc_start(DOC_COMPACT, DOC_SORTED, count_bytes, &taken);
     for (int i = 0; i < 1000; i++) {
-        json_object(doc);
-        json_key(doc, "k");
+        doc_object(doc);
+        doc_key(doc, "k");
     }
-    json_null(doc);
+    doc_null(doc);
     for (int i = 0; i < 1000; i++)
-        json_object_end(doc);
-    assert_int_equal(json_finish(doc), EOVERFLOW);
+        doc_object_end(doc);
+    assert_int_equal(doc_finish(doc), EOVERFLOW);
 }
 
 int main(void)
