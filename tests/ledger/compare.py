@@ -52,6 +52,8 @@ class Ledger(Side):
         self.live = {}
         with open(path, encoding='utf-8', errors='strict') as file:
             for line in file:
+                if not line.strip("\0\n"):  # the file of a killed program ends in room not used
+                    continue
                 record = json.loads(line)
                 if record['op'] != 'done':
                     self.add(record)
