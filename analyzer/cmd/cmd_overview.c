@@ -85,7 +85,7 @@ static void emit_overview_timing(struct json_doc *doc, const void *object)
         return;
     }
     doc_object(doc);
-    json_member_text(doc, "entrypoint", trace_text(evidence->trace, evidence->trace->run.entrypoint));
+    doc_member_text(doc, "entrypoint", trace_text(evidence->trace, evidence->trace->run.entrypoint));
     doc_member_u64(doc, "outer_wall_time_ns", graph->effective_ns[graph->measured]);
     doc_key(doc, "slowest_host_spans");
     emit_bounded(doc, graph->host_count, OVERVIEW_SPANS, emit_cost, evidence);
@@ -169,7 +169,7 @@ static const struct activation_operation *begin_head(struct json_doc *doc, const
     doc_object(doc);
     doc_key(doc, "id");
     emit_activation_id(doc, evidence, operation);
-    json_member_text(doc, "name", trace_text(evidence->trace, evidence->trace->op.op_name[operation->op]));
+    doc_member_text(doc, "name", trace_text(evidence->trace, evidence->trace->op.op_name[operation->op]));
     return operation;
 }
 
@@ -217,8 +217,8 @@ static void emit_device_head(struct json_doc *doc, const struct overview *overvi
     const struct activation_operation *operation = begin_head(doc, evidence, first->ranked.rows[0]);
     uint64_t busy_ns = 0;
     activation_busy(evidence, operation, first->device, first->clock_id, &busy_ns);
-    json_member_text(doc, "device", trace_text(evidence->trace, first->device));
-    json_member_text(doc, "clock_id", trace_text(evidence->trace, first->clock_id));
+    doc_member_text(doc, "device", trace_text(evidence->trace, first->device));
+    doc_member_text(doc, "clock_id", trace_text(evidence->trace, first->clock_id));
     doc_member_u64(doc, "busy_ns", busy_ns);
     doc_object_end(doc);
 }

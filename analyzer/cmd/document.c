@@ -67,7 +67,7 @@ int document_write(const struct arguments *arguments, const struct command_input
     return output_close(&output, error);
 }
 
-void json_member_text(struct json_doc *doc, const char *key, struct cg_text text)
+void doc_member_text(struct json_doc *doc, const char *key, struct cg_text text)
 {
     if (text.bytes)
         doc_member_bytes(doc, key, text.bytes, text.length);

@@ -30,6 +30,6 @@ int document_check_format(const struct arguments *arguments, const char *what, b
 /* Members that documents share (doc/spec/cli.md 2.5 and 4.1). */
 void emit_tool(struct json_doc *doc);
 void emit_input(struct json_doc *doc, const struct command_input *input);
-void json_member_text(struct json_doc *doc, const char *key, struct cg_text text); /* null when absent */
+void doc_member_text(struct json_doc *doc, const char *key, struct cg_text text); /* null when absent */
 
 #endif

@@ -45,8 +45,8 @@ static void emit_ranked_device(struct json_doc *doc, const struct evidence *evid
     struct list list = {evidence, &device->ranked};
     uint64_t total = device->ranked.total, displayed = total < QUERY_ROWS ? total : QUERY_ROWS;
     doc_object(doc);
-    json_member_text(doc, "clock_id", trace_text(evidence->trace, device->clock_id));
-    json_member_text(doc, "device", trace_text(evidence->trace, device->device));
+    doc_member_text(doc, "clock_id", trace_text(evidence->trace, device->clock_id));
+    doc_member_text(doc, "device", trace_text(evidence->trace, device->device));
     doc_member_u64(doc, "displayed", displayed);
     doc_member_u64(doc, "total", total);
     doc_member_bool(doc, "truncated", displayed < total);

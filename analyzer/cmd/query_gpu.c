@@ -236,8 +236,8 @@ static void emit_range(struct json_doc *doc, const struct gpu_timeline_row *rang
                     (range->context.bytes ? GPU_JOIN_CONTEXT : 0U) |
                     (range->stream.bytes ? GPU_JOIN_STREAM : 0U);
     doc_object(doc);
-    json_member_text(doc, "name", range->name);
-    json_member_text(doc, "semantic_key", range->semantic_key);
+    doc_member_text(doc, "name", range->name);
+    doc_member_text(doc, "semantic_key", range->semantic_key);
     member_u64_or_null(doc, "projected_duration_ns", range->projected_duration_ns.known,
                        range->projected_duration_ns.value);
     member_u64_or_null(doc, "projected_start_ns", range->projected_start_ns.known,

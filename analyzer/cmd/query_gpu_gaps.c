@@ -94,7 +94,7 @@ static void emit_truncated(struct json_doc *doc, const void *list, uint64_t i)
 {
     const struct gpu_limit *limit = &((const struct gpu_limit *)list)[i];
     doc_object(doc);
-    json_member_text(doc, "report", limit->file);
+    doc_member_text(doc, "report", limit->file);
     doc_member_u64(doc, "displayed_rows", limit->displayed_rows);
     doc_member_u64(doc, "total_rows", limit->total_rows);
     doc_object_end(doc);
@@ -110,7 +110,7 @@ static void emit_known(struct json_doc *doc, const struct gpu_evidence *gpu, con
 {
     const struct gpu_ledger *ledger = &gpu->correlation.ledger;
     doc_member_bool(doc, "correlation_complete", gpu->correlation.complete);
-    json_member_text(doc, "correlation_reason", gpu->correlation.reason);
+    doc_member_text(doc, "correlation_reason", gpu->correlation.reason);
     doc_member_u64(doc, "exactly_attributed_phase_rows", gpu->phase_attribution.count);
     doc_member_u64(doc, "projected_range_rows", gpu_total_rows(gpu, GPU_REPORT_NVTX_RANGES));
     emit_labels(doc, "attributed_unexpected", &gaps->attributed_unexpected);

@@ -129,13 +129,13 @@ static void label_row(struct json_doc *doc, const struct query *query, uint64_t 
     for (unsigned source = 0; source < FROM_COUNT; source++)
         sum += row->counts[source];
     doc_object(doc);
+    doc_member_bytes(doc, "label", row->label.bytes, row->label.length);
     doc_member_u64(doc, "count", sum);
     doc_key(doc, "kinds");
     doc_object(doc);
     for (unsigned source = 0; source < FROM_COUNT; source++)
         if (row->counts[source]) doc_member_u64(doc, source_name[source], row->counts[source]);
     doc_object_end(doc);
-    doc_member_bytes(doc, "label", row->label.bytes, row->label.length);
     doc_object_end(doc);
 }
 

@@ -25,6 +25,7 @@ struct table {
     struct output *output;
     size_t width; /* of the screen; SIZE_MAX: none */
     bool colour;
+    size_t blanks;               /* held back */
     bool begun;                  /* something was printed */
     const struct shape *section; /* whose values were printed last */
     const struct shape *shown;   /* the table whose header was printed last */
@@ -34,20 +35,28 @@ struct table {
     struct text cells[256];      /* of the row that comes */
 };
 
-static void put(struct table *table, const char *text)
-{
-    output_write(table->output, text, strlen(text));
-}
-
+/* Blanks are held back until something follows them, so that no line ends in one. */
 static void put_bytes(struct table *table, const char *text, size_t length)
 {
+    static const char blanks[] = "                                ";
+    if (length == 0) return;
+    if (text[0] == '\n') table->blanks = 0;
+    while (table->blanks > 0) {
+        size_t some = table->blanks < sizeof blanks - 1 ? table->blanks : sizeof blanks - 1;
+        output_write(table->output, blanks, some);
+        table->blanks -= some;
+    }
     output_write(table->output, text, length);
+}
+
+static void put(struct table *table, const char *text)
+{
+    put_bytes(table, text, strlen(text));
 }
 
 static void pad(struct table *table, size_t columns)
 {
-    while (columns-- > 0)
-        put_bytes(table, " ", 1);
+    table->blanks += columns;
 }
 
 static void colour(struct table *table, const char *sequence)
