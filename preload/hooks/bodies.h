@@ -20,110 +20,143 @@
     extern                                                                                                   \
         __attribute__((alias("hook_" #symbol),                                                               \
                        visibility("default"))) __typeof__(hook_##symbol) export_##symbol __asm__(#symbol);   \
-    HOOK_WRAPPER_##kind(symbol, per_thread, parameters, arguments, HOOK_EXPAND detail)
-
-/* Enters under the number of the runtime's call when the thread is in one: its driver call is then recorded
- * once, under the runtime's name. */
-static inline bool hook_enter(struct record_call *call, enum hook_id hook)
-{
-    uint16_t runtime = hook_thread.runtime;
-    if (__builtin_expect(runtime != 0, 0)) hook_thread.driver_calls++;
-    return record_enter(call, runtime ? runtime : (uint16_t)hook);
-}
+    HOOK_##kind(symbol, per_thread, parameters, arguments, HOOK_EXPAND detail)
+/* One more expansion, so that a detail becomes several arguments. */
+#define HOOK_ALLOC(...)      HOOK_ALLOC_(__VA_ARGS__)
+#define HOOK_FREE(...)       HOOK_FREE_(__VA_ARGS__)
+#define HOOK_LAUNCH(...)     HOOK_LAUNCH_(__VA_ARGS__)
+#define HOOK_LAUNCH_EX(...)  HOOK_LAUNCH_EX_(__VA_ARGS__)
+#define HOOK_LAUNCH_OLD(...) HOOK_LAUNCH_OLD_(__VA_ARGS__)
+#define HOOK_GRAPH(...)      HOOK_GRAPH_(__VA_ARGS__)
+#define HOOK_COPY(...)       HOOK_COPY_(__VA_ARGS__)
+#define HOOK_BOX(...)        HOOK_BOX_(__VA_ARGS__)
+#define HOOK_CALL(...)       HOOK_CALL_(__VA_ARGS__)
+#define HOOK_LIFE(...)       HOOK_LIFE_(__VA_ARGS__)
+#define HOOK_TRACK(...)      HOOK_TRACK_(__VA_ARGS__)
+#define HOOK_CUSTOM(...)
 
 /* In details. */
+#define NOTHING            ((void)0)
 #define NO_STREAM          hook_no_stream()
 #define DEFAULT_STREAM     hook_stream(NULL, per_thread_form)
 #define STREAM(handle)     hook_stream(handle, per_thread_form)
 #define OWNER_CONTEXT      hook_owner_context()
-#define OWNER_CURRENT_POOL hook_current_pool(call.device)
+#define OWNER_CURRENT_POOL hook_current_pool(on.device)
 
-#define HOOK_WRAPPER_CUSTOM(symbol, per_thread, parameters, arguments, ...)
-
-#define HOOK_WRAPPER_ALLOC(symbol, per_thread, parameters, arguments, ...)                                   \
-    HOOK_ALLOC_BODY(symbol, per_thread, parameters, arguments, __VA_ARGS__)
-#define HOOK_ALLOC_BODY(symbol, per_thread, parameters, arguments, memory, address_, bytes_, stream_,        \
-                        owner_)                                                                              \
+/* A wrapper of the kinds that open a session and record: `on`, the stream, is looked up before the real call
+ * (which may destroy it). */
+#define HOOK_RECORDED(symbol, per_thread, group, enter, parameters, arguments, stream_, before, record)      \
     CUresult hook_##symbol parameters                                                                        \
     {                                                                                                        \
         enum { per_thread_form = per_thread };                                                               \
-        struct record_call call;                                                                             \
-        if (!hook_enter(&call, HOOK_##symbol)) return REAL(symbol) arguments;                                \
-        CUresult result = REAL(symbol) arguments;                                                            \
-        uint64_t owner = 0;                                                                                  \
-        struct hook_stream in = stream_;                                                                     \
-        call.device = hook_memory_device(CAP_MEMORY_##memory, in.device);                                    \
-        if (result == CUDA_SUCCESS) owner = owner_;                                                          \
-        hook_alloc_done(&call, result, CAP_MEMORY_##memory,                                                  \
-                        result == CUDA_SUCCESS ? (uint64_t)(address_) : 0, bytes_, in.string, owner);        \
         (void)per_thread_form;                                                                               \
+        struct record_call call;                                                                             \
+        if (!enter(&call, hook_api(HOOK_##symbol, group))) return REAL(symbol) arguments;                    \
+        struct hook_stream on = stream_;                                                                     \
+        call.device = on.device;                                                                             \
+        before;                                                                                              \
+        CUresult result = REAL(symbol) arguments;                                                            \
+        record;                                                                                              \
         return result;                                                                                       \
     }
 
-static inline uint8_t hook_memory_device(enum cap_memory_kind kind, uint8_t device)
-{
-    return kind == CAP_MEMORY_HOST || kind == CAP_MEMORY_REGISTERED ? CAP_NO_DEVICE : device;
-}
-/* Ends an allocating call; a failed one leaves a sample of the device's memory before it. */
+#define HOOK_ALLOC_(symbol, per_thread, parameters, arguments, memory, address_, bytes_, stream_, owner_)    \
+    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_ALLOC, record_enter, parameters, arguments, stream_,        \
+                  NOTHING,                                                                                   \
+                  hook_alloc_done(&call, result, CAP_MEMORY_##memory,                                        \
+                                  result == CUDA_SUCCESS ? (uint64_t)(address_) : 0, (uint64_t)(bytes_),     \
+                                  on.string, result == CUDA_SUCCESS ? (uint64_t)(owner_) : 0))
+
+#define HOOK_FREE_(symbol, per_thread, parameters, arguments, address_, stream_)                             \
+    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_FREE, record_enter, parameters, arguments, stream_,         \
+                  struct record_storage storage;                                                             \
+                  record_free_begin(&call, (uint64_t)(address_), &storage),                                  \
+                  record_free(&call, (int)result, &storage, on.string))
+
+#define HOOK_LAUNCH_(symbol, per_thread, parameters, arguments, function_, grid_x_, grid_y_, grid_z_,        \
+                     block_x_, block_y_, block_z_, shared_, stream_)                                         \
+    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_LAUNCH, record_enter, parameters, arguments, stream_,       \
+                  struct record_launch launch = HOOK_EXPAND({.name = hook_kernel_name(function_),            \
+                                                             .grid = {grid_x_, grid_y_, grid_z_},            \
+                                                             .block = {block_x_, block_y_, block_z_},        \
+                                                             .shared_bytes = shared_,                        \
+                                                             .stream = on.string}),                          \
+                  record_launch(&call, (int)result, &launch))
+
+#define HOOK_LAUNCH_EX_(symbol, per_thread, parameters, arguments, function_, config_)                       \
+    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_LAUNCH, record_enter, parameters, arguments,                \
+                  config_ ? STREAM(config_->hStream) : NO_STREAM,                                            \
+                  struct record_launch launch = hook_launch_ex(function_, config_, on.string),               \
+                  record_launch(&call, (int)result, &launch))
+
+#define HOOK_LAUNCH_OLD_(symbol, per_thread, parameters, arguments, function_, width_, height_, stream_)     \
+    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_LAUNCH, record_enter, parameters, arguments, stream_,       \
+                  struct record_launch launch =                                                              \
+                      hook_launch_old(function_, (unsigned)(width_), (unsigned)(height_), on.string),        \
+                  record_launch(&call, (int)result, &launch))
+
+/* A graph has no name and no shape. */
+#define HOOK_GRAPH_(symbol, per_thread, parameters, arguments, stream_)                                      \
+    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_LAUNCH, record_enter, parameters, arguments, stream_,       \
+                  struct record_launch launch = {.stream = on.string},                                       \
+                  record_launch(&call, (int)result, &launch))
+
+#define HOOK_COPY_(symbol, per_thread, parameters, arguments, direction, to_, from_, bytes_, stream_)        \
+    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_COPY, record_enter, parameters, arguments, stream_,         \
+                  NOTHING,                                                                                   \
+                  record_copy(&call, (int)result, RECORD_COPY_##direction, (uint64_t)(to_),                  \
+                              (uint64_t)(from_), (uint64_t)(bytes_), on.string))
+
+#define HOOK_BOX_(symbol, per_thread, parameters, arguments, box_, stream_)                                  \
+    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_COPY, record_enter, parameters, arguments, stream_,         \
+                  struct hook_box boxed = box_,                                                              \
+                  record_copy(&call, (int)result, boxed.kind, boxed.to, boxed.from, boxed.bytes, on.string))
+
+/* The kinds whose before and after must run whether anything is recorded or not. */
+#define HOOK_CALL_(symbol, per_thread, parameters, arguments, stream_, before, after)                        \
+    CUresult hook_##symbol parameters                                                                        \
+    {                                                                                                        \
+        enum { per_thread_form = per_thread };                                                               \
+        (void)per_thread_form;                                                                               \
+        struct record_call call;                                                                             \
+        struct hook_stream on = {0, CAP_NO_DEVICE};                                                          \
+        bool recorded = record_enter_quiet(&call, hook_api(HOOK_##symbol, HOOK_GROUP_CALL));                 \
+        if (recorded) on = stream_;                                                                          \
+        before;                                                                                              \
+        CUresult result = REAL(symbol) arguments;                                                            \
+        if (result == CUDA_SUCCESS) after;                                                                   \
+        if (!recorded) return result;                                                                        \
+        call.device = on.device;                                                                             \
+        record_op(&call, (int)result, on.string, 0);                                                         \
+        return result;                                                                                       \
+    }
+
+#define HOOK_LIFE_(symbol, per_thread, parameters, arguments, before, after, after_that)                     \
+    CUresult hook_##symbol parameters                                                                        \
+    {                                                                                                        \
+        struct record_call call, *within = &call;                                                            \
+        if (!record_enter_quiet(&call, HOOK_##symbol)) within = NULL;                                        \
+        if (within) call.device = hook_device();                                                             \
+        before;                                                                                              \
+        CUresult result = REAL(symbol) arguments;                                                            \
+        if (result == CUDA_SUCCESS) {                                                                        \
+            after;                                                                                           \
+            after_that;                                                                                      \
+        }                                                                                                    \
+        if (within) record_op(within, (int)result, 0, 0);                                                    \
+        return result;                                                                                       \
+    }
+
+#define HOOK_TRACK_(symbol, per_thread, parameters, arguments, after)                                        \
+    CUresult hook_##symbol parameters                                                                        \
+    {                                                                                                        \
+        CUresult result = REAL(symbol) arguments;                                                            \
+        if (result == CUDA_SUCCESS) after;                                                                   \
+        return result;                                                                                       \
+    }
+
+/* memory.c: ends an allocating call; before a failed one it takes a sample of the device's memory. */
 void hook_alloc_done(struct record_call *call, CUresult result, enum cap_memory_kind kind, uint64_t address,
                      uint64_t bytes, uint32_t stream, uint64_t owner);
-
-#define HOOK_WRAPPER_FREE(symbol, per_thread, parameters, arguments, ...)                                    \
-    HOOK_FREE_BODY(symbol, per_thread, parameters, arguments, __VA_ARGS__)
-#define HOOK_FREE_BODY(symbol, per_thread, parameters, arguments, address_, stream_)                         \
-    CUresult hook_##symbol parameters                                                                        \
-    {                                                                                                        \
-        enum { per_thread_form = per_thread };                                                               \
-        struct record_call call;                                                                             \
-        if (!hook_enter(&call, HOOK_##symbol)) return REAL(symbol) arguments;                                \
-        struct record_storage storage;                                                                       \
-        struct hook_stream in = stream_;                                                                     \
-        call.device = in.device;                                                                             \
-        if (address_) record_free_begin(&call, (uint64_t)(address_), &storage);                              \
-        CUresult result = REAL(symbol) arguments;                                                            \
-        if (address_)                                                                                        \
-            record_free(&call, (int)result, &storage, in.string);                                            \
-        else                                                                                                 \
-            record_op(&call, (int)result, in.string, 0); /* freeing nothing is allowed */                    \
-        (void)per_thread_form;                                                                               \
-        return result;                                                                                       \
-    }
-
-#define HOOK_WRAPPER_LAUNCH(symbol, per_thread, parameters, arguments, ...)                                  \
-    HOOK_LAUNCH_BODY(symbol, per_thread, parameters, arguments, __VA_ARGS__)
-#define HOOK_LAUNCH_BODY(symbol, per_thread, parameters, arguments, function_, grid_x_, grid_y_, grid_z_,    \
-                         block_x_, block_y_, block_z_, shared_, stream_)                                     \
-    CUresult hook_##symbol parameters                                                                        \
-    {                                                                                                        \
-        enum { per_thread_form = per_thread };                                                               \
-        struct record_call call;                                                                             \
-        if (!hook_enter(&call, HOOK_##symbol)) return REAL(symbol) arguments;                                \
-        struct hook_stream in = stream_;                                                                     \
-        call.device = in.device;                                                                             \
-        struct record_launch launch = {.name = hook_kernel_name(function_),                                  \
-                                       .grid = {grid_x_, grid_y_, grid_z_},                                  \
-                                       .block = {block_x_, block_y_, block_z_},                              \
-                                       .shared_bytes = shared_,                                              \
-                                       .stream = in.string};                                                 \
-        CUresult result = REAL(symbol) arguments;                                                            \
-        record_launch(&call, (int)result, &launch);                                                          \
-        return result;                                                                                       \
-    }
-
-#define HOOK_WRAPPER_COPY(symbol, per_thread, parameters, arguments, ...)                                    \
-    HOOK_COPY_BODY(symbol, per_thread, parameters, arguments, __VA_ARGS__)
-#define HOOK_COPY_BODY(symbol, per_thread, parameters, arguments, direction, to_, from_, bytes_, stream_)    \
-    CUresult hook_##symbol parameters                                                                        \
-    {                                                                                                        \
-        enum { per_thread_form = per_thread };                                                               \
-        struct record_call call;                                                                             \
-        if (!hook_enter(&call, HOOK_##symbol)) return REAL(symbol) arguments;                                \
-        struct hook_stream in = stream_;                                                                     \
-        call.device = in.device;                                                                             \
-        CUresult result = REAL(symbol) arguments;                                                            \
-        record_copy(&call, (int)result, RECORD_COPY_##direction, (uint64_t)(to_), (uint64_t)(from_),         \
-                    (uint64_t)(bytes_), in.string);                                                          \
-        return result;                                                                                       \
-    }
 
 #endif

@@ -119,6 +119,5 @@ void handle_forget_owner(struct handle_map *map, uint64_t owner)
 }
 void handle_forget_all(struct handle_map *map)
 {
-    atomic_flag_clear_explicit(&map->lock, memory_order_release); /* see state.c: a child after fork */
     forget(map, true, 0);
 }

@@ -28,9 +28,12 @@ struct handle_map {
     atomic_flag lock;
 };
 
-extern struct handle_map handle_streams; /* CUstream: struct hook_stream, packed */
 extern struct handle_map
-    handle_functions;                     /* CUfunction and CUkernel: number of the name; owner: its module */
+    handle_streams; /* CUstream: device << 32 | number of its string; owner: its context */
+/* CUfunction and CUkernel: number of the name, or from HOOK_NAME_PENDING on what names.c says; owner: the
+ * module or library. */
+extern struct handle_map handle_functions;
+#define HOOK_NAME_PENDING (UINT64_C(1) << 32)
 extern struct handle_map handle_contexts; /* CUcontext: device + 1 */
 extern struct handle_map handle_pools;    /* device + 1: its current pool */
 

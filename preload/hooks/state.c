@@ -1,41 +1,20 @@
-/* What the hooks know, the slow ways: asked once of the driver, then remembered. Everything here keeps errno
- * (the driver does not promise to) and calls the real functions only. */
+/* What the hooks know of threads, contexts, pools and streams, the slow ways: asked once of the driver, then
+ * remembered. Everything here keeps errno. */
 #include "preload/hooks/state.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "preload/resolve/resolve.h"
+#include "preload/hooks/ask.h"
+
+#define DEVICES 64
 
 _Atomic uint32_t hook_legacy;
 _Thread_local struct hook_thread hook_thread = {.device = CAP_NO_DEVICE};
 
-/* Functions of the driver that are only asked, never wrapped. A(name, parameters) */
-#define ASKED(A)                                                                                             \
-    A(cuCtxGetCurrent, (CUcontext * context))                                                                \
-    A(cuCtxGetDevice, (CUdevice * device))                                                                   \
-    A(cuDeviceGetMemPool, (CUmemoryPool * pool, CUdevice device))                                            \
-    A(cuStreamGetCtx, (CUstream stream, CUcontext * context))                                                \
-    A(cuFuncGetName, (const char **name, CUfunction function))                                               \
-    A(cuMemGetInfo_v2, (size_t * free, size_t * total))
-
-#define ASKED_FUNCTION(name, parameters)                                                                     \
-    static _Atomic(CUresult(*) parameters) asked_##name;                                                     \
-    static CUresult(*ask_##name(void)) parameters                                                            \
-    {                                                                                                        \
-        CUresult(*function) parameters = atomic_load_explicit(&asked_##name, memory_order_relaxed);          \
-        if (function) return function;                                                                       \
-        function = (CUresult(*) parameters)resolve_driver_symbol(#name);                                     \
-        atomic_store_explicit(&asked_##name, function, memory_order_relaxed);                                \
-        return function;                                                                                     \
-    }
-ASKED(ASKED_FUNCTION)
-
-/* Calls a driver function if there is one: older drivers lack some. */
-#define ASK(name, ...) (ask_##name() ? ask_##name()(__VA_ARGS__) : CUDA_ERROR_NOT_FOUND)
+/* ---- contexts ---- */
 
 static uint8_t as_device(CUdevice device)
 {
@@ -59,17 +38,65 @@ void hook_ask_context(void)
 {
     int kept = errno;
     CUcontext context = NULL;
+    CUdevice device;
     if (ASK(cuCtxGetCurrent, &context) != CUDA_SUCCESS) context = NULL;
     if (context != hook_thread.context || !hook_thread.known) {
         hook_context_current(context);
-        CUdevice device;
-        if (context && !hook_thread.known && ASK(cuCtxGetDevice, &device) == CUDA_SUCCESS) {
+        if (!hook_thread.known && ASK(cuCtxGetDevice, &device) == CUDA_SUCCESS) {
             hook_context_created(context, device);
             hook_thread.device = as_device(device);
         }
-        hook_thread.known = true;
+        /* Without a context it is asked again: one may be made current unseen. */
+        hook_thread.known = context != NULL;
     }
     errno = kept;
+}
+
+void hook_context_ends(struct record_call *call, CUcontext context, enum cap_end_reason reason)
+{
+    if (!context) return;
+    if (call) record_owner_end(call, (uintptr_t)context, reason);
+    handle_forget(&handle_contexts, (uintptr_t)context);
+    handle_forget_owner(&handle_streams, (uintptr_t)context);
+    /* Which functions were this context's is not known: all are asked for again. */
+    handle_forget_all(&handle_functions);
+}
+
+static _Atomic(CUcontext) primaries[DEVICES];
+
+static _Atomic(CUcontext) *primary(CUdevice device)
+{
+    return device >= 0 && device < DEVICES ? &primaries[device] : NULL;
+}
+
+void hook_primary_retained(CUcontext context, CUdevice device)
+{
+    _Atomic(CUcontext) *known = primary(device);
+    if (known) atomic_store_explicit(known, context, memory_order_relaxed);
+}
+
+void hook_primary_ends(struct record_call *call, CUdevice device)
+{
+    _Atomic(CUcontext) *known = primary(device);
+    if (known)
+        hook_context_ends(call, atomic_load_explicit(known, memory_order_relaxed), CAP_END_PRIMARY_RESET);
+}
+
+/* The last release resets the context. Whether this was the last one is known only after it. */
+void hook_primary_released(struct record_call *call, CUdevice device)
+{
+    int kept = errno, active = 1;
+    unsigned flags;
+    if (ASK(cuDevicePrimaryCtxGetState, device, &flags, &active) == CUDA_SUCCESS && !active)
+        hook_primary_ends(call, device);
+    errno = kept;
+}
+
+/* ---- pools ---- */
+
+void hook_pool_current(CUdevice device, CUmemoryPool pool)
+{
+    handle_put(&handle_pools, as_device(device) + 1u, (uintptr_t)pool, (uintptr_t)pool);
 }
 
 uint64_t hook_current_pool(uint8_t device)
@@ -81,11 +108,20 @@ uint64_t hook_current_pool(uint8_t device)
     CUmemoryPool found;
     if (ASK(cuDeviceGetMemPool, &found, device) == CUDA_SUCCESS) {
         pool = (uintptr_t)found;
-        handle_put(&handle_pools, device + 1u, pool, device + 1u);
+        hook_pool_current(device, found);
     }
     errno = kept;
     return pool;
 }
+
+void hook_pool_ends(struct record_call *call, CUmemoryPool pool)
+{
+    if (!pool) return;
+    if (call) record_owner_end(call, (uintptr_t)pool, CAP_END_POOL_DESTROY);
+    handle_forget_owner(&handle_pools, (uintptr_t)pool); /* the device falls back on its default pool */
+}
+
+/* ---- streams ---- */
 
 static uint32_t numbered_string(const char *prefix, unsigned long number)
 {
@@ -113,32 +149,31 @@ struct hook_stream hook_stream_first(CUstream stream)
 {
     static _Atomic unsigned long numbers;
     int kept = errno;
-    struct hook_stream in = {0, hook_device()};
-    CUcontext context;
+    struct hook_stream on = {0, hook_device()};
+    CUcontext context = NULL;
     uint64_t device = 0;
     if (ASK(cuStreamGetCtx, stream, &context) == CUDA_SUCCESS)
         device = handle_get(&handle_contexts, (uintptr_t)context);
-    if (device) in.device = (uint8_t)(device - 1);
-    in.string = numbered_string("stream", atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1);
-    if (in.string)
-        handle_put(&handle_streams, (uintptr_t)stream, (uint64_t)in.device << 32 | in.string,
-                   (uintptr_t)stream);
+    if (device) on.device = (uint8_t)(device - 1);
+    on.string = numbered_string("stream", atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1);
+    if (on.string)
+        handle_put(&handle_streams, (uintptr_t)stream, (uint64_t)on.device << 32 | on.string,
+                   (uintptr_t)context);
     errno = kept;
-    return in;
+    return on;
 }
 
-uint32_t hook_kernel_name_first(CUfunction function)
+/* A stream gets its number when it is first used. The handle may have been another stream's. */
+void hook_stream_created(CUstream stream)
 {
-    int kept = errno;
-    const char *name = NULL;
-    uint32_t string = 0;
-    if (function && ASK(cuFuncGetName, &name, function) == CUDA_SUCCESS && name) {
-        string = record_string(name, strlen(name));
-        if (string) handle_put(&handle_functions, (uintptr_t)function, string, 0);
-    }
-    errno = kept;
-    return string;
+    handle_forget(&handle_streams, (uintptr_t)stream);
 }
+void hook_stream_ends(CUstream stream)
+{
+    handle_forget(&handle_streams, (uintptr_t)stream);
+}
+
+/* ---- memory of the device ---- */
 
 void hook_sample(struct record_call *call)
 {

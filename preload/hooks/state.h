@@ -7,15 +7,27 @@
 
 #include "preload/hooks/cuda.h"
 #include "preload/hooks/handles.h"
+#include "preload/hooks/hooks.h"
 #include "preload/record/record.h"
 
+/* What a call does. A call of the runtime lends its name to the driver's call of the same group inside it. */
+enum hook_group {
+    HOOK_GROUP_NONE,
+    HOOK_GROUP_ALLOC,
+    HOOK_GROUP_FREE,
+    HOOK_GROUP_LAUNCH,
+    HOOK_GROUP_COPY,
+    HOOK_GROUP_CALL
+};
+
 struct hook_thread {
-    CUcontext context;     /* the current one, when known */
-    uint32_t per_thread;   /* string of this thread's default stream; 0: not made yet */
-    uint16_t runtime;      /* the runtime call that the thread is in: its number; 0: in none */
-    uint8_t device;        /* of the current context; CAP_NO_DEVICE without one */
-    bool known;            /* context and device hold */
-    uint32_t driver_calls; /* recorded inside the runtime call */
+    CUcontext context;   /* the current one, when known */
+    uint32_t per_thread; /* string of this thread's default stream; 0: not made yet */
+    uint16_t runtime;    /* number of the runtime's call that the thread is in */
+    uint8_t group;       /* enum hook_group of it; NONE: in none */
+    bool seen;           /* a driver call of that group was met inside */
+    uint8_t device;      /* of the current context; CAP_NO_DEVICE without one */
+    bool known;          /* context and device hold */
 };
 extern _Thread_local struct hook_thread hook_thread __attribute__((tls_model("initial-exec")));
 
@@ -24,6 +36,14 @@ struct hook_stream {
     uint32_t string;
     uint8_t device;
 };
+
+/* The number that a driver's call is recorded under. */
+static inline uint16_t hook_api(enum hook_id hook, enum hook_group group)
+{
+    if (__builtin_expect(hook_thread.group != group, 1)) return (uint16_t)hook;
+    hook_thread.seen = true;
+    return hook_thread.runtime;
+}
 
 /* Asks the driver for the current context and its device (cuCtxGetCurrent, cuCtxGetDevice). */
 void hook_ask_context(void);
@@ -39,6 +59,16 @@ static inline uint64_t hook_owner_context(void)
     hook_ask_context();
     return (uintptr_t)hook_thread.context;
 }
+/* Ends of contexts: their storages end with them (call: the record under way, NULL if none is), and what is
+ * remembered of their streams and functions. */
+void hook_context_ends(struct record_call *call, CUcontext context, enum cap_end_reason reason);
+void hook_primary_retained(CUcontext context, CUdevice device);
+void hook_primary_released(struct record_call *call, CUdevice device);
+void hook_primary_ends(struct record_call *call, CUdevice device);
+
+/* Pools. */
+void hook_pool_current(CUdevice device, CUmemoryPool pool);
+void hook_pool_ends(struct record_call *call, CUmemoryPool pool);
 /* The pool that stream-ordered allocations on this device come from (cuDeviceGetMemPool); 0: not known. */
 uint64_t hook_current_pool(uint8_t device);
 
@@ -53,6 +83,8 @@ static inline void hook_context_unknown(void)
 /* Streams. per_thread: what NULL means. First meetings go the slow way. */
 extern _Atomic uint32_t hook_legacy; /* string of the legacy default stream; 0: not made yet */
 struct hook_stream hook_stream_first(CUstream stream);
+void hook_stream_created(CUstream stream);
+void hook_stream_ends(CUstream stream);
 struct hook_stream hook_default_stream_first(bool per_thread);
 static inline struct hook_stream hook_stream(CUstream stream, bool per_thread)
 {
@@ -72,13 +104,19 @@ static inline struct hook_stream hook_no_stream(void)
     return (struct hook_stream){0, hook_device()};
 }
 
-/* The number of a kernel's mangled name (cuFuncGetName at the first meeting); 0 when it cannot be had. */
+/* names.c: the number of a kernel's mangled name; 0 when it cannot be had. function may be a CUkernel. */
 uint32_t hook_kernel_name_first(CUfunction function);
 static inline uint32_t hook_kernel_name(CUfunction function)
 {
     uint64_t known = handle_get(&handle_functions, (uintptr_t)function);
-    return known ? (uint32_t)known : hook_kernel_name_first(function);
+    return known - 1 < HOOK_NAME_PENDING - 1 ? (uint32_t)known : hook_kernel_name_first(function);
 }
+void hook_function_found(CUfunction function, CUmodule module, const char *name);
+void hook_kernel_found(void *kernel, void *library, const char *name);
+void hook_kernels_found(void **kernels, unsigned count, void *library);
+void hook_function_of_kernel(CUfunction function, void *kernel);
+void hook_module_of_library(CUmodule module, void *library);
+void hook_module_ends(uint64_t module);
 
 /* Free and total memory of the current device into the trace (cuMemGetInfo_v2). */
 void hook_sample(struct record_call *call);

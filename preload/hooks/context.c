@@ -1,0 +1,6 @@
+/* Contexts. */
+#include "preload/hooks/bodies.h"
+
+#define HOOK_FAMILY "preload/hooks/context.def"
+#define HOOK(...)   HOOK_WRAPPER(__VA_ARGS__)
+#include "preload/hooks/all.def"

@@ -1,0 +1,6 @@
+/* Modules and libraries. */
+#include "preload/hooks/bodies.h"
+
+#define HOOK_FAMILY "preload/hooks/module.def"
+#define HOOK(...)   HOOK_WRAPPER(__VA_ARGS__)
+#include "preload/hooks/all.def"

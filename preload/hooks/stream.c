@@ -1,0 +1,6 @@
+/* Streams, events, waiting. */
+#include "preload/hooks/bodies.h"
+
+#define HOOK_FAMILY "preload/hooks/stream.def"
+#define HOOK(...)   HOOK_WRAPPER(__VA_ARGS__)
+#include "preload/hooks/all.def"
