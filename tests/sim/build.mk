@@ -13,3 +13,15 @@ $(BUILD)/sim/libcuda.so: $(BUILD)/sim/libcuda.so.1
 	@ln -sf libcuda.so.1 $@
 
 TEST_TARGETS += $(BUILD)/sim/libcuda.so.1 $(BUILD)/sim/libcuda.so
+
+# The stand-in runtime, once for each major version of its name; the symbol version is the SONAME, as in the real one.
+SIM_RT_SRC := $(sort $(wildcard tests/sim/runtime/*.c))
+SIM_RT_OBJ := $(patsubst %.c,$(BUILD)/sim/obj/%.o,$(SIM_RT_SRC))
+
+$(BUILD)/sim/libcudart.so.%: $(SIM_RT_OBJ)
+	@echo 'libcudart.so.$* { global: cuda*; __cuda*; local: *; };' > $(BUILD)/sim/libcudart.$*.map
+	$(SIM_LINK) -Wl,--version-script=$(BUILD)/sim/libcudart.$*.map -Wl,-z,defs -Wl,-soname,libcudart.so.$* -o $@ $(SIM_RT_OBJ) -lpthread -ldl
+$(BUILD)/sim/libcudart.so: $(BUILD)/sim/libcudart.so.13
+	@ln -sf libcudart.so.13 $@
+
+TEST_TARGETS += $(BUILD)/sim/libcudart.so.13 $(BUILD)/sim/libcudart.so.12 $(BUILD)/sim/libcudart.so
