@@ -8,38 +8,29 @@ const char *const ranking_name[RANKING_COUNT] = {ACTIVATION_RANKINGS(RANKING_NAM
 #define RANKING_METRIC(name, metric) metric,
 static const enum activation_metric ranking_metric[RANKING_COUNT] = {ACTIVATION_RANKINGS(RANKING_METRIC)};
 
-static void keep_first(struct ranked *ranked, const uint32_t *rows, size_t count)
-{
-    ranked->total = count;
-    memcpy(ranked->rows, rows, (count < RANKED_ROWS ? count : RANKED_ROWS) * sizeof *rows);
-}
-
 int rankings_make(const struct evidence *evidence, struct rankings *rankings, struct cg_error *error)
 {
     const struct cg_trace *trace = evidence->trace;
     const struct activations *activations = &evidence->activations;
     const struct timing *timing = &evidence->timing;
     *rankings = (struct rankings){0};
-    uint32_t *rows = calloc(activations->operation_count + 1, sizeof *rows);
     rankings->devices = calloc(timing->clock_count + 1, sizeof *rankings->devices);
-    if (!rows || !rankings->devices) {
-        free(rows);
+    if (!rankings->devices) {
         rankings_free(rankings);
         return cg_fail(error, CG_EXIT_IO, "out of memory");
     }
     for (unsigned i = 0; i < RANKING_COUNT; i++)
-        keep_first(&rankings->by[i], rows, activations_ranked(trace, activations, ranking_metric[i], rows));
+        rankings->by[i].total =
+            activations_ranked(trace, activations, ranking_metric[i], RANKED_ROWS, rankings->by[i].rows);
     for (size_t i = 0; i < timing->clock_count; i++) {
         const struct timing_clock *clock = &timing->clocks[i];
-        size_t count =
-            activations_ranked_by_device(trace, activations, timing, clock->device, clock->clock_id, rows);
-        if (count == 0) continue;
-        struct ranked_device *device = &rankings->devices[rankings->device_count++];
+        struct ranked_device *device = &rankings->devices[rankings->device_count];
         device->device = clock->device;
         device->clock_id = clock->clock_id;
-        keep_first(&device->ranked, rows, count);
+        device->ranked.total = activations_ranked_by_device(
+            trace, activations, timing, clock->device, clock->clock_id, RANKED_ROWS, device->ranked.rows);
+        if (device->ranked.total > 0) rankings->device_count++;
     }
-    free(rows);
     return 0;
 }
 

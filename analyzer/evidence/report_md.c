@@ -243,25 +243,27 @@ static unsigned __int128 metric_value(const struct cg_trace *trace,
 }
 
 static void top_of_metric(struct report *report, enum activation_metric metric, const char *name,
-                          const char *unit, uint32_t *rows)
+                          const char *unit)
 {
     const struct evidence *evidence = report->evidence;
     const struct activations *activations = &evidence->activations;
-    if (!activations_ranked(evidence->trace, activations, metric, rows)) return;
-    const struct activation_operation *operation = &activations->operations[rows[0]];
+    uint32_t first;
+    if (!activations_ranked(evidence->trace, activations, metric, 1, &first)) return;
+    const struct activation_operation *operation = &activations->operations[first];
     top_operation(report, name, NULL, operation, metric_value(evidence->trace, operation, metric), unit);
 }
 
-static void top_of_clocks(struct report *report, uint32_t *rows)
+static void top_of_clocks(struct report *report)
 {
     const struct evidence *evidence = report->evidence;
     const struct timing *timing = &evidence->timing;
     for (size_t i = 0; i < timing->clock_count; i++) {
         cg_str device = timing->clocks[i].device, clock_id = timing->clocks[i].clock_id;
+        uint32_t first;
         if (!activations_ranked_by_device(evidence->trace, &evidence->activations, timing, device, clock_id,
-                                          rows))
+                                          1, &first))
             continue;
-        const struct activation_operation *operation = &evidence->activations.operations[rows[0]];
+        const struct activation_operation *operation = &evidence->activations.operations[first];
         struct cg_text clock[2] = {trace_text(evidence->trace, device),
                                    trace_text(evidence->trace, clock_id)};
         for (uint32_t k = 0; k < operation->timings.count; k++) {
@@ -282,19 +284,13 @@ static void activation_part(struct report *report)
     state_row(report, #name, activations->name.level, string(activations->name.source),                      \
               string(activations->name.reason));
     ACTIVATION_STATES(STATE_ROW)
-    uint32_t *rows = malloc((activations->operation_count + 1) * sizeof *rows);
-    if (!rows) {
-        report->error = ENOMEM;
-        return;
-    }
     line(report, "\n");
-    top_of_metric(report, ACTIVATION_HOST_DURATION, "observed host time", "ns", rows);
-    top_of_clocks(report, rows);
-    top_of_metric(report, ACTIVATION_DENSE_OUTPUT, "dense output", "bytes", rows);
-    top_of_metric(report, ACTIVATION_LOGICAL_ALLOCATED, "logical allocated bytes", "bytes", rows);
-    top_of_metric(report, ACTIVATION_BYTE_NANOSECONDS, "byte-nanoseconds", "byte ns", rows);
-    top_of_metric(report, ACTIVATION_RETAINED, "bytes retained at the measured end", "bytes", rows);
-    free(rows);
+    top_of_metric(report, ACTIVATION_HOST_DURATION, "observed host time", "ns");
+    top_of_clocks(report);
+    top_of_metric(report, ACTIVATION_DENSE_OUTPUT, "dense output", "bytes");
+    top_of_metric(report, ACTIVATION_LOGICAL_ALLOCATED, "logical allocated bytes", "bytes");
+    top_of_metric(report, ACTIVATION_BYTE_NANOSECONDS, "byte-nanoseconds", "byte ns");
+    top_of_metric(report, ACTIVATION_RETAINED, "bytes retained at the measured end", "bytes");
 }
 
 int write_report_markdown(const struct evidence *evidence, json_sink *sink, void *context)

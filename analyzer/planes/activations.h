@@ -64,13 +64,14 @@ enum activation_metric {
     ACTIVATION_BYTE_NANOSECONDS,
     ACTIVATION_RETAINED
 };
-/* Fills rows (room for operation_count) with the operations that have the metric: descending, ties by the
- * bytes of the id, then by order (10.1). Returns their number. */
+/* Fills rows with the first `limit` of the operations that have the metric: descending, ties by the bytes of
+ * the id, then by order (10.1). Returns how many have it, which may be more. rows has room for the smaller of
+ * limit and operation_count; nothing is sorted beyond it. */
 size_t activations_ranked(const struct cg_trace *trace, const struct activations *activations,
-                          enum activation_metric metric, uint32_t *rows);
+                          enum activation_metric metric, size_t limit, uint32_t *rows);
 /* The same for device busy time on one clock of one device. */
 size_t activations_ranked_by_device(const struct cg_trace *trace, const struct activations *activations,
-                                    const struct timing *timing, cg_str device, cg_str clock_id,
+                                    const struct timing *timing, cg_str device, cg_str clock_id, size_t limit,
                                     uint32_t *rows);
 
 #endif
