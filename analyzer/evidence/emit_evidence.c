@@ -254,7 +254,7 @@ void emit_activation_operation(struct json_doc *doc, const struct evidence *evid
 static void activation_definition_member(struct json_doc *doc, const void *object)
 {
     (void)object;
-    doc_null(doc);
+    doc_string(doc, activation_definition);
 }
 #define STATE_FUNCTION(name)                                                                                 \
     static void activation_##name(struct json_doc *doc, const void *object)                                  \
@@ -302,6 +302,7 @@ PACKET_PART(graph)
 PACKET_PART(tensor_stats_list)
 PACKET_PART(timing)
 PACKET_PART(memory)
+PACKET_PART(activations)
 
 static void packet_schema(struct json_doc *doc, const void *object)
 {
@@ -334,7 +335,7 @@ void emit_packet(struct json_doc *doc, const struct evidence *evidence)
                                                  {"tensor_stats", packet_tensor_stats_list, has_tensor_stats},
                                                  {"timing", packet_timing, NULL},
                                                  {"memory", packet_memory, NULL},
-
+                                                 {"activations", packet_activations, NULL},
                                                  {"gpu", packet_gpu, NULL}};
     doc_members(doc, members, COUNT_OF(members), evidence);
 }

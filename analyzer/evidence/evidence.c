@@ -53,8 +53,7 @@ static bool make_activations(struct evidence *evidence)
         .memory = &evidence->logical,
         .nested_device_time = evidence->capabilities[CAPABILITY_KIND_NESTED_DEVICE_TIME].level,
         .logical_memory_coverage = evidence->capabilities[CAPABILITY_KIND_LOGICAL_MEMORY].level};
-    (void)inputs;
-    return true;
+    return activations_make(evidence->trace, &inputs, &evidence->activations);
 }
 
 int evidence_make(const struct cg_trace *trace, struct gpu_evidence *gpu, unsigned parts,
@@ -79,6 +78,7 @@ void evidence_free(struct evidence *evidence)
     logical_memory_free(&evidence->logical);
     physical_memory_free(&evidence->physical);
     graph_free(&evidence->graph);
+    activations_free(&evidence->activations);
     gpu_free(&evidence->gpu);
     free(evidence->gaps);
     arena_free(&evidence->arena);

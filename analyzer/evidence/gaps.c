@@ -33,7 +33,7 @@ bool evidence_shows_activations(const struct evidence *evidence)
            evidence->activations.operation_count > 0;
 }
 
-__attribute__((unused)) static void add_activation_gaps(struct evidence *evidence)
+static void add_activation_gaps(struct evidence *evidence)
 {
     const struct activations *activations = &evidence->activations;
     const struct activation_state *const states[] = {&activations->coverage, &activations->host_time,
@@ -52,6 +52,7 @@ bool gaps_make(struct evidence *evidence)
     for (unsigned kind = 0; kind < CAPABILITY_KIND_COUNT; kind++)
         if (evidence->capabilities[kind].level != CAPABILITY_COMPLETE)
             add_gap(evidence, evidence->capabilities[kind].reason);
+    add_activation_gaps(evidence);
     qsort(evidence->gaps, evidence->gap_count, sizeof *evidence->gaps, compare_gaps);
     size_t kept = 0;
     for (size_t i = 0; i < evidence->gap_count; i++)
