@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""INPUT: its forms, the step by step resolution, what is refused (doc/spec/cli.md 2)."""
+import gzip
+import os
+import pty
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from cli import PROGRAM, Folder, document, done, equal, ok, region, run, skip, text  # noqa: E402
+
+folder = Folder()
+RECORDS = region()
+TRACE = folder.put('t.jsonl', RECORDS)
+
+
+def shown(path, **more):
+    answer = document('query', path, '--kind', 'capabilities', **more)
+    return answer and answer['input']
+
+
+def raw(requested, trace):
+    return {'evidence_source': 'trace_reconstruction', 'gpu_identity_bound': False, 'kind': 'raw_trace',
+            'requested_path': requested, 'trace_path': trace}
+
+
+# ---- what is read, and how it is named ----
+equal(shown(TRACE), raw(TRACE, TRACE), 'a raw trace')
+equal(shown('t.jsonl', cwd=folder.path), raw('t.jsonl', 't.jsonl'), 'a relative path stays relative')
+equal(shown('./t.jsonl', cwd=folder.path), raw('./t.jsonl', './t.jsonl'), 'and is not made shorter')
+os.symlink('t.jsonl', folder('link.anything'))
+equal(shown(folder('link.anything')), raw(folder('link.anything'), folder('link.anything')), 'links are followed, any name will do')
+folder.put('dir/trace.jsonl', RECORDS)
+folder.put('dir/other.txt', 'ignored')
+equal(shown(folder('dir')), raw(folder('dir'), folder('dir/trace.jsonl')), 'a raw-trace directory')
+equal(shown(folder('dir/')), raw(folder('dir/'), folder('dir/trace.jsonl')), 'with a slash behind')
+equal(shown('.', cwd=folder('dir')), raw('.', './trace.jsonl'), 'the current directory')
+equal(shown('-', stdin=text(RECORDS).encode()), raw('-', '-'), 'standard input')
+folder.put('z.jsonl.gz', gzip.compress(text(RECORDS).encode()))
+equal(shown(folder('z.jsonl.gz'))['kind'], 'raw_trace', 'a trace that is compressed with gzip')
+equal(shown('-', stdin=gzip.compress(text(RECORDS).encode()))['kind'], 'raw_trace', 'the same from standard input')
+name = 'späße ünd 空白.jsonl'
+folder.put(name, RECORDS)
+equal(shown(name, cwd=folder.path), raw(name, name), 'a path that is not ASCII')
+
+# ---- refused: status 3, one line that names the path ----
+folder.put('empty/readme', '')
+folder.put('nested/trace.jsonl/x', '')
+folder.put('aug1/trace.jsonl', RECORDS)
+folder.put('aug1/evidence.json', '{}')
+folder.put('aug2/any.jsonl', RECORDS)
+os.mkdir(folder('aug2/nsight'))
+folder.put('aug3/trace.jsonl', RECORDS)
+os.symlink('nowhere', folder('aug3/nsight'))
+folder.put('odd1/trace.jsonl', RECORDS)
+os.mkdir(folder('odd1/bundle.json'))
+folder.put('odd2/trace.jsonl', RECORDS)
+os.symlink('nowhere', folder('odd2/bundle.json'))
+os.mkfifo(folder('fifo'))
+REFUSED = {'missing': 'nowhere.jsonl', 'a dangling link': 'odd2/bundle.json', 'an empty directory': 'empty',
+           'trace.jsonl that is a directory': 'nested', 'a FIFO': 'fifo', 'a path behind a file': 't.jsonl/x',
+           'a directory with evidence.json': 'aug1', 'the trace in it': 'aug1/trace.jsonl',
+           'a trace of another name beside nsight': 'aug2/any.jsonl', 'a directory with a link nsight': 'aug3',
+           'bundle.json that is a directory': 'odd1', 'the trace beside it': 'odd1/trace.jsonl',
+           'bundle.json that is a dangling link': 'odd2', 'the trace beside that': 'odd2/trace.jsonl'}
+for command in (['import'], ['query', '--kind', 'memory']):
+    for name, path in REFUSED.items():
+        status, out, err = run(command[0], folder(path), *command[1:])
+        ok((status, out) == (3, '') and folder(path.split('/')[0]) in err and err.count('\n') == 1, f'{command[0]}: {name} is refused',
+           f'{status} {out!r} {err!r}')
+equal(run('import', '/dev/null')[0], 3, 'a device is refused')
+equal(run('import', b'\xff.jsonl')[0], 3, 'a path that is not UTF-8 is refused')
+equal(run('import', '-', stdin=b'')[0], 3, 'standard input that is empty is refused')
+status, out, err = run('import', folder.put('broken.jsonl', text(RECORDS) + 'x'))
+ok(status == 3 and 'broken.jsonl:7' in err, 'what is wrong in a trace is named with its line', err)
+if os.geteuid() == 0:
+    skip('a trace without permission: status 5', 'root may read everything')
+else:
+    os.chmod(folder.put('secret.jsonl', RECORDS), 0)
+    equal(run('import', folder('secret.jsonl'))[0], 5, 'a trace without permission: status 5')
+
+# ---- a graph kind on a capture without a graph ----
+from cli import failed  # noqa: E402
+FAILED = folder.put('failed.jsonl', region(terminal=failed('out of memory')))
+for kind in ('slowest-host', 'slowest-device', 'heaviest', 'spans', 'tensors', 'gradients'):
+    status, out, err = run('query', FAILED, '--kind', kind)
+    ok((status, out) == (3, '') and kind in err and 'failed' in err, f'{kind} on a failed capture: status 3', err)
+for kind in ('memory', 'tensor-stats', 'labels', 'capabilities', 'gpu-status', 'gpu-correlation', 'gpu-phases', 'gpu-kernels',
+             'gpu-attribution-gaps', 'kernels', 'copies', 'api'):
+    equal(run('query', FAILED, '--kind', kind)[0], 0, f'{kind} on a failed capture: status 0')
+
+
+# ---- INPUT left out ----
+def on_terminal(cwd):
+    """(status, standard output, standard error) with standard input on a terminal and the output on a pipe."""
+    master, slave = pty.openpty()
+    p = subprocess.run([PROGRAM, 'import'], cwd=cwd, stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    os.close(slave)
+    os.close(master)
+    return p.returncode, p.stdout, p.stderr.decode()
+
+
+for name, at in (('here/old.jsonl', 100), ('here/new.jsonl.gz', 300), ('here/mid.jsonl', 200), ('here/newest.txt', 900),
+                 ('here/.hidden.jsonl', 950)):
+    folder.put(name, gzip.compress(text(RECORDS).encode()) if name.endswith('gz') else RECORDS)
+    os.utime(folder(name), (at, at))
+status, out, err = on_terminal(folder('here'))
+ok(status == 0 and 'new.jsonl.gz' in err and err.count('\n') == 1, 'left out on a terminal: the newest trace here, and it is said', err)
+folder.put('here/run/trace.jsonl', RECORDS)
+os.utime(folder('here/run/trace.jsonl'), (400, 400))
+equal(on_terminal(folder('here'))[2], 'cg-analyze: reading run, the newest trace here\n', 'a directory with a trace counts')
+status, out, err = on_terminal(folder('empty'))
+ok((status, out) == (2, b'') and 'no trace in this directory' in err, 'none there: status 2', err)
+equal(run('import', cwd=folder('here'))[0], 2, 'left out without a terminal: status 2')
+done()

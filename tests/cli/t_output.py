@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Where results go: whole or not at all, and never over an input or into a bundle (doc/spec/cli.md 1.3 and 3)."""
+import os
+import stat
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from cli import PROGRAM, Folder, done, equal, ok, read, region, run, skip  # noqa: E402
+
+folder = Folder()
+TRACE = folder.put('t.jsonl', region())
+BAD = folder.put('bad.jsonl', 'not json\n')
+EXPECTED = run('import', TRACE)[1].encode()
+
+
+def left_over(directory):
+    return [n for n in os.listdir(directory) if 'cg-analyze' in n]
+
+
+# ---- written whole ----
+out = folder('new/deep/er/out.json')
+equal((run('import', TRACE, '-o', out)[0], read(out)), (0, EXPECTED), 'missing parent directories are made')
+umask = os.umask(0)
+os.umask(umask)
+equal(stat.S_IMODE(os.stat(out).st_mode), 0o666 & ~umask, 'a new file has the usual mode')
+os.chmod(out, 0o640)
+before = os.stat(out).st_ino
+open(out, 'w').write('old and longer than the new one' * 10000)
+equal((run('import', TRACE, '-o', out)[0], read(out), stat.S_IMODE(os.stat(out).st_mode)), (0, EXPECTED, 0o640),
+      'an existing file is replaced and keeps its mode')
+ok(os.stat(out).st_ino != before, 'it is replaced by a new file, not rewritten')
+link = folder('link.json')
+os.symlink(out, link)
+open(out, 'w').write('old')
+equal((run('import', TRACE, '-o', link)[0], os.path.islink(link), read(out)), (0, True, EXPECTED),
+      'a link stays a link; the file behind it is replaced')
+equal(left_over(folder('new/deep/er')) + left_over(folder.path), [], 'no temporary file is left')
+equal((run('import', 't.jsonl', '-o', 'plain.json', cwd=folder.path)[0], read(folder('plain.json')) == EXPECTED), (0, True),
+      'a bare name is a file here')
+
+# ---- or not at all ----
+open(out, 'w').write('old')
+status, stdout, err = run('import', BAD, '-o', out)
+equal((status, stdout, read(out)), (3, '', b'old'), 'a bad input leaves an existing file alone')
+equal((run('import', BAD, '-o', folder('none.json'))[0], os.path.exists(folder('none.json'))), (3, False), 'and makes no new one')
+status, stdout, err = run('import', TRACE, '-o', '/dev/full')
+ok((status, stdout) == (5, '') and err.count('\n') == 1 and '/dev/full' in err and 'No space left' in err, 'disk full: status 5', err)
+status = subprocess.run([PROGRAM, 'import', TRACE], stdout=open('/dev/full', 'w'), stderr=subprocess.PIPE)
+ok(status.returncode == 5 and b'standard output' in status.stderr, 'standard output on a full disk: status 5', status)
+equal(subprocess.run([PROGRAM, '--help'], stdout=open('/dev/full', 'w'), stderr=subprocess.PIPE).returncode, 5, 'so is help')
+equal(run('import', TRACE, '-o', folder('t.jsonl/x'))[0], 5, 'a parent that is a file: status 5')
+equal(run('import', TRACE, '-o', folder('new'))[0], 5, 'an output that is a directory: status 5')
+if os.geteuid() == 0:
+    skip('a directory without permission: status 5', 'root may write everywhere')
+else:
+    os.mkdir(folder('closed'), 0o500)
+    equal(run('import', TRACE, '-o', folder('closed/x'))[0], 5, 'a directory without permission: status 5')
+
+# ---- standard output that is closed ----
+closed = subprocess.run(f'"{PROGRAM}" import "{TRACE}" >&-', shell=True, stderr=subprocess.PIPE)
+ok(closed.returncode == 5 and b'standard output' in closed.stderr, 'standard output closed beforehand: status 5', closed)
+closed = subprocess.run(f'"{PROGRAM}" import "{TRACE}" -o "{folder("c.json")}" >&- <&-', shell=True, stderr=subprocess.PIPE)
+equal((closed.returncode, read(folder('c.json'))), (0, EXPECTED), 'a file is written all the same, and nothing else into it')
+big = folder.put('big.jsonl', region(*[dict(kind='tensor_stats', span_id='m', label=f'l{i}', shape=[1], dtype='f32', elements=1,
+                                            non_finite=0, rms=0.0, abs_max=0.0, mean=0.0) for i in range(20000)]))
+reader = subprocess.Popen([PROGRAM, 'import', big], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+reader.stdout.read(10)
+reader.stdout.close()
+equal((reader.wait(), reader.stderr.read()), (0, b''), 'a reader that goes away: it ends quietly')
+fifo = folder('fifo')
+os.mkfifo(fifo)
+reader = subprocess.Popen(['cat', fifo], stdout=subprocess.PIPE)
+equal((run('import', TRACE, '-o', fifo)[0], reader.communicate()[0] == EXPECTED), (0, True), 'a pipe is written in place')
+ok(stat.S_ISFIFO(os.stat(fifo).st_mode), 'and stays a pipe')
+
+# ---- never over an input ----
+hard = folder('hard.jsonl')
+os.link(TRACE, hard)
+os.symlink(TRACE, folder('soft.jsonl'))
+content = read(TRACE)
+for name, path in (('the input', TRACE), ('a link to it', folder('soft.jsonl')), ('a hard link to it', hard),
+                   ('the input by another path', folder('new/../t.jsonl'))):
+    status, stdout, err = run('import', TRACE, '-o', path)
+    ok((status, stdout, read(TRACE)) == (2, '', content) and 'refused' in err and err.count('\n') == 1, f'{name} is refused as output', err)
+os.mkdir(folder('raw'))
+os.link(TRACE, folder('raw/trace.jsonl'))
+equal((run('import', folder('raw'), '-o', folder('raw/trace.jsonl'))[0], read(TRACE)), (2, content), 'the trace of a directory too')
+
+# ---- never into a bundle, whatever the input is ----
+folder.put('bundle/bundle.json', '{}')
+folder.put('bundle/nsight/x.csv', '')
+folder.put('bundles/beside', '')
+os.symlink(folder('bundle'), folder('to-bundle'))
+os.symlink(folder('bundle/nsight/x.csv'), folder('to-file'))
+inside = {'a file in a bundle': 'bundle/nsight/x.csv', 'a new file in it': 'bundle/new', 'bundle.json': 'bundle/bundle.json',
+          'a new folder in it': 'bundle/a/b/c', 'through a link': 'to-bundle/new', 'a link to a file in it': 'to-file',
+          'down and up inside': 'bundle/nsight/../new'}
+for name, path in inside.items():
+    status, stdout, err = run('import', TRACE, '-o', folder(path))
+    ok((status, stdout) == (2, '') and 'bundle' in err and err.count('\n') == 1, f'{name} is refused', f'{status} {err}')
+    status, stdout, err = run('import', 't.jsonl', '-o', path, cwd=folder.path)
+    equal((status, stdout), (2, ''), f'{name} is refused as a relative path')
+equal(run('import', '../t.jsonl', '-o', 'x', cwd=folder('bundle'))[0], 2, 'a bare name while inside a bundle is refused')
+equal(run('protocol', '-o', folder('bundle/p.json'))[0], 2, 'commands without input are refused there too')
+equal(sorted(os.listdir(folder('bundle'))), ['bundle.json', 'nsight'], 'nothing was made in it')
+equal(run('import', TRACE, '-o', folder('bundles/ok.json'))[0], 0, 'a name that begins like the bundle is no bundle')
+os.symlink(folder('nowhere/at/all'), folder('dangling'))
+equal(run('import', TRACE, '-o', folder('dangling'))[0], 5, 'a dangling link is an error')
+equal(left_over(folder.path), [], 'no temporary file is left at all')
+done()
