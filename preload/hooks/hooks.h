@@ -9,7 +9,10 @@ enum hook_id {
 #define HOOK(symbol, per_thread, kind, parameters, arguments, detail) HOOK_##symbol,
 #include "preload/hooks/all.def"
     HOOK_DRIVER_COUNT,
-    HOOK_COUNT = HOOK_DRIVER_COUNT
+    HOOK_BEFORE_RUNTIME = HOOK_DRIVER_COUNT - 1,
+#define RUNTIME(symbol, group, parameters, arguments, what) HOOK_##symbol,
+#include "preload/hooks/runtime.def"
+    HOOK_COUNT
 };
 
 /* Names by number, for the capture file. */

@@ -14,7 +14,7 @@ HIDDEN resolve_dlsym_fn *resolve_dlsym_real;
 HIDDEN int resolve_is_ours(const char *name);
 HIDDEN void *resolve_dlsym_ours(void *handle, const char *name);
 
-_Atomic(void *) resolve_reals[HOOK_COUNT];
+_Atomic(void *) resolve_reals[HOOK_DRIVER_COUNT];
 
 /* Constructors of other libraries may look names up before ours has run: so this is found on demand. Two
  * threads that come here at once find the same. */
@@ -61,7 +61,7 @@ void *resolve_driver_symbol(const char *name)
 
 static int not_found(void)
 {
-    return 500; /* CUDA_ERROR_NOT_FOUND, cudaErrorSymbolNotFound */
+    return 500; /* CUDA_ERROR_NOT_FOUND */
 }
 
 void *resolve_find_real(unsigned hook)

@@ -3,8 +3,8 @@
  * RTLD_NEXT accordingly. (A call from here would make RTLD_NEXT start behind this library: another library
  * that wraps dlsym would then find itself, without end.)
  *
- * All names in the tables begin with "cu" or "__cu": everything else costs a comparison or two. No byte behind
- * the end of the name is read. */
+ * All names in the tables begin with "cu": everything else costs a comparison or two. No byte behind the end of
+ * the name is read. RTLD_NEXT (all ones) goes on too: what lies behind the caller is for the real one to say. */
 
 #if defined(__x86_64__)
         .text
@@ -17,23 +17,16 @@ dlsym:
         testq   %rsi, %rsi
         je      .Lforeign
         cmpb    $'c', (%rsi)
-        jne     .Lunderscores
+        jne     .Lforeign
         cmpb    $'u', 1(%rsi)
-        je      .Lcandidate
+        jne     .Lforeign
+        cmpq    $-1, %rdi
+        jne     .Lcandidate
 .Lforeign:
         movq    resolve_dlsym_real(%rip), %rax
         testq   %rax, %rax
         je      .Lfind
         jmp     *%rax
-.Lunderscores:
-        cmpb    $'_', (%rsi)
-        jne     .Lforeign
-        cmpb    $'_', 1(%rsi)
-        jne     .Lforeign
-        cmpb    $'c', 2(%rsi)
-        jne     .Lforeign
-        cmpb    $'u', 3(%rsi)
-        jne     .Lforeign
 .Lcandidate:
         pushq   %rdi
         .cfi_adjust_cfa_offset 8
@@ -81,27 +74,17 @@ dlsym:
         cbz     x1, .Lforeign
         ldrb    w9, [x1]
         cmp     w9, #'c'
-        b.ne    .Lunderscores
+        b.ne    .Lforeign
         ldrb    w9, [x1, #1]
         cmp     w9, #'u'
-        b.eq    .Lcandidate
+        b.ne    .Lforeign
+        cmn     x0, #1
+        b.ne    .Lcandidate
 .Lforeign:
         adrp    x16, resolve_dlsym_real
         ldr     x16, [x16, #:lo12:resolve_dlsym_real]
         cbz     x16, .Lfind
         br      x16
-.Lunderscores:
-        cmp     w9, #'_'
-        b.ne    .Lforeign
-        ldrb    w9, [x1, #1]
-        cmp     w9, #'_'
-        b.ne    .Lforeign
-        ldrb    w9, [x1, #2]
-        cmp     w9, #'c'
-        b.ne    .Lforeign
-        ldrb    w9, [x1, #3]
-        cmp     w9, #'u'
-        b.ne    .Lforeign
 .Lcandidate:
         stp     x29, x30, [sp, #-32]!
         .cfi_def_cfa_offset 32

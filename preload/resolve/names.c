@@ -1,4 +1,5 @@
-/* Names of the entry points by hash, and their wrappers by number. */
+/* Names of the driver's entry points by hash, and their wrappers by number. The runtime's have no wrapper
+ * that a look-up could give: see hooks/runtime.c. */
 #include "preload/resolve/resolve.h"
 
 #include <string.h>
@@ -7,9 +8,9 @@
 #include "preload/hooks/wrappers.h"
 
 #define SLOTS 4096u /* power of two, at most half full */
-_Static_assert(HOOK_COUNT * 2 <= SLOTS, "the table of names is too small");
+_Static_assert(HOOK_DRIVER_COUNT * 2 <= SLOTS, "the table of names is too small");
 
-static void *const wrappers[HOOK_COUNT] = {
+static void *const wrappers[HOOK_DRIVER_COUNT] = {
 #define HOOK(symbol, per_thread, kind, parameters, arguments, detail) [HOOK_##symbol] = (void *)hook_##symbol,
 #include "preload/hooks/all.def"
 };
@@ -17,6 +18,8 @@ static void *const wrappers[HOOK_COUNT] = {
 const char *const hook_api_names[] = {
 #define HOOK(symbol, per_thread, kind, parameters, arguments, detail) [HOOK_##symbol] = #symbol,
 #include "preload/hooks/all.def"
+#define RUNTIME(symbol, group, parameters, arguments, what) [HOOK_##symbol] = #symbol,
+#include "preload/hooks/runtime.def"
 };
 const unsigned hook_api_count = HOOK_COUNT;
 
@@ -42,7 +45,7 @@ static _Atomic uint32_t filled;
 
 static void fill(void)
 {
-    for (unsigned hook = 0; hook < HOOK_COUNT; hook++) {
+    for (unsigned hook = 0; hook < HOOK_DRIVER_COUNT; hook++) {
         uint32_t at = hash(hook_api_names[hook]) & (SLOTS - 1);
         for (;; at = (at + 1) & (SLOTS - 1)) {
             uint16_t entry = atomic_load_explicit(&slots[at], memory_order_relaxed);

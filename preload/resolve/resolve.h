@@ -15,7 +15,7 @@
 #define RESOLVE_NONE UINT32_MAX
 
 /* The real functions by number; NULL until one is first met. Use resolve_real(). */
-extern _Atomic(void *) resolve_reals[HOOK_COUNT];
+extern _Atomic(void *) resolve_reals[HOOK_DRIVER_COUNT];
 
 /* The real function of an entry point that a program reached through an exported symbol, hence without a
  * look-up: the next definition in the program's search order, else the one of the loaded driver. Never NULL:
@@ -31,7 +31,7 @@ static inline void *resolve_real(unsigned hook)
 /* The driver's own function of this number, without a wrapper; NULL where the driver has none. */
 void *resolve_driver_symbol(const char *name);
 
-/* Number of the entry point with exactly this name, or RESOLVE_NONE. */
+/* Number of the driver's entry point with exactly this name, or RESOLVE_NONE. */
 unsigned resolve_name(const char *name);
 /* The wrapper of an entry point, by number. */
 void *resolve_wrapper(unsigned hook);

@@ -2,9 +2,9 @@
 RESOLVE_DIR := $(BUILD)/tests/resolve
 RESOLVE_PIC := $(call pics,$(sort $(wildcard preload/resolve/*.c preload/hooks/*.c preload/resolve/*.S)) tests/resolve/record_log.c)
 $(RESOLVE_PIC): $(BUILD)/gen/cuda_undef.h
-$(RESOLVE_DIR)/libhooks.so: $(RESOLVE_PIC)
+$(RESOLVE_DIR)/libhooks.so: $(RESOLVE_PIC) preload/libcgtrace.map
 	@mkdir -p $(@D)
-	$(CC) -shared $(SANITIZE) $(LDFLAGS) -Wl,-z,defs -o $@ $^
+	$(CC) -shared $(SANITIZE) $(LDFLAGS) -Wl,-z,defs -Wl,--version-script=preload/libcgtrace.map -o $@ $(RESOLVE_PIC)
 $(RESOLVE_DIR)/libcuda.so.1: tests/resolve/driver.c $(BUILD)/gen/cuda_undef.h
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -fPIC -shared -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 -o $@ $<

@@ -1,0 +1,60 @@
+#include "preload/resolve/runtime.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "preload/resolve/resolve.h"
+
+/* Looks in an object that is loaded, and in what it depends on. */
+static void *in_object(const char *path, const char *name, const char *version)
+{
+    void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    void *found = handle ? dlvsym(handle, name, version) : NULL;
+    if (handle && !found) dlclose(handle); /* what an address was taken from stays loaded */
+    return found;
+}
+
+struct runtimes {
+    char path[8][512];
+    unsigned count;
+};
+
+/* Objects that are called after the runtime, whatever their SONAME was made into. */
+static int note_runtime(struct dl_phdr_info *object, size_t size, void *into)
+{
+    (void)size;
+    struct runtimes *runtimes = into;
+    const char *slash = strrchr(object->dlpi_name, '/');
+    const char *file = slash ? slash + 1 : object->dlpi_name;
+    if (strncmp(file, "libcudart", 9) != 0 || strlen(object->dlpi_name) >= sizeof *runtimes->path) return 0;
+    strcpy(runtimes->path[runtimes->count++], object->dlpi_name);
+    return runtimes->count == sizeof runtimes->path / sizeof *runtimes->path;
+}
+
+static int not_found(void)
+{
+    return 500; /* cudaErrorSymbolNotFound */
+}
+
+void *resolve_runtime_symbol(const char *name, const char *version, const void *caller)
+{
+    int kept = errno;
+    void *found = dlvsym(RTLD_NEXT, name, version);
+    Dl_info object;
+    if (!found && dladdr(caller, &object) && object.dli_fname)
+        found = in_object(object.dli_fname, name, version);
+    if (!found) {
+        struct runtimes runtimes = {.count = 0};
+        dl_iterate_phdr(note_runtime, &runtimes); /* opened only afterwards: not under the loader's lock */
+        for (unsigned i = 0; !found && i < runtimes.count; i++)
+            found = in_object(runtimes.path[i], name, version);
+    }
+    dlerror(); /* the failures on the way are nobody's business */
+    errno = kept;
+    return found ? found : (void *)not_found;
+}
