@@ -48,13 +48,7 @@ def judge(run, api=True):
 
 def lost(recorded):
     """Records lost, all threads together, as the terminal record tells."""
-    def total(value):
-        if isinstance(value, dict):
-            return sum(map(total, value.values()))
-        if isinstance(value, list):
-            return sum(map(total, value))
-        return value if type(value) is int else 0
-    return total(recorded.terminal.get('lost'))
+    return recorded.terminal['lost']['total']
 
 
 def issued(side):
@@ -92,11 +86,10 @@ def dropping(threads):
         violations = check(run.traces[0], recorded.feed) if len(run.traces) == 1 else [f'traces {run.traces}', run.err.decode()]
         if not tap.ok(not violations, f'{name}: a valid trace', '\n'.join(violations[:10])):
             return
-        # Of other calls each thread makes four (current context, stream created, synchronised, destroyed), and some may be lost too.
-        launches = issued(recorded)
-        total = launches + lost(recorded)
-        tap.ok(threads * each <= total <= threads * (each + 4) + 20, f'{name}: recorded and lost are issued',
-               f'{launches} launches recorded, {lost(recorded)} records lost, {threads * each} launches issued')
+        coverage = recorded.terminal['coverage']['launch']
+        tap.equal((issued(recorded) + coverage['lost'], coverage['recorded'], coverage['seen']), (threads * each, issued(recorded), threads * each),
+                  f'{name}: recorded and lost are issued')
+        tap.equal(lost(recorded), sum(recorded.terminal['lost']['threads'].values()), f'{name}: the losses of the threads make up the total')
         numbers = [[what[1] - 1 + 1000 * (what[2] - 1) for _, op, what, _ in calls if op == 'launch'] for calls in recorded.calls.values()]
         tap.ok(all(a < b for n in numbers for a, b in zip(n, n[1:])), f'{name}: each once and in order')
         contract = recorded.meta['capture_contract']
