@@ -50,7 +50,7 @@ def is_sorted(value):
     return all(map(is_sorted, value)) if isinstance(value, list) else True
 
 
-KINDS = ['slowest-host', 'slowest-device', 'heaviest', 'memory', 'spans', 'tensors', 'tensor-stats', 'gradients', 'labels', 'capabilities',
+KINDS = ['slowest-host', 'slowest-device', 'heaviest', 'memory', 'spans', 'tensors', 'tensor-stats', 'gradients', 'labels', 'activations', 'capabilities',
          'gpu-status', 'gpu-correlation', 'gpu-phases', 'gpu-kernels', 'gpu-attribution-gaps', 'kernels', 'copies', 'api']
 for kind in KINDS:
     status, out, err = run('query', SMALL, '--kind', kind)
