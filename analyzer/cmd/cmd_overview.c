@@ -9,6 +9,7 @@ enum { OVERVIEW_ROWS = 20, OVERVIEW_SPANS = 5 };
 struct overview {
     const struct command_input *input;
     struct rankings rankings;
+    bool people; /* laid out for a table */
 };
 
 static const struct evidence *evidence_of(const void *object)
@@ -157,7 +158,12 @@ static void emit_bounded_gaps(struct json_doc *doc, const void *object)
 
 static void emit_overview_gpu(struct json_doc *doc, const void *object)
 {
-    emit_gpu_overview(doc, &evidence_of(object)->gpu);
+    const struct gpu_evidence *gpu = &evidence_of(object)->gpu;
+    /* Without any report the rest only repeats that. */
+    if (((const struct overview *)object)->people && gpu->status == GPU_UNAVAILABLE)
+        emit_gpu_absence(doc, gpu);
+    else
+        emit_gpu_overview(doc, gpu);
 }
 
 /* ---- activations: the heads of the rankings ---- */
@@ -244,18 +250,19 @@ static void emit_activation_heads(struct json_doc *doc, const void *object)
     doc_object_end(doc);
 }
 
-/* ---- the document; the order is that of the table for people ---- */
+/* ---- the document; the order is that of the table for people, who do not see the first members ---- */
 
+enum { ENVELOPE_MEMBERS = 2 };
 static const struct json_member members[] = {
     {"schema", emit_overview_schema, NULL},
     {"tool", emit_overview_tool, NULL},
+    {"timing_unavailable_reason", emit_timing_reason, NULL},
     {"input", emit_overview_input, NULL},
     {"provenance", emit_overview_provenance, NULL},
     {"health", emit_health_counts, NULL},
     {"counts", emit_counts, NULL},
     {"capabilities", emit_matrix, NULL},
     {"timing", emit_overview_timing, NULL},
-    {"timing_unavailable_reason", emit_timing_reason, NULL},
     {"memory", emit_memory_totals, NULL},
     {"activations", emit_activation_heads, NULL},
     {"gpu", emit_overview_gpu, NULL},
@@ -266,6 +273,14 @@ static const struct json_member members[] = {
 static void emit(struct json_doc *doc, const void *object)
 {
     doc_members(doc, members, sizeof members / sizeof *members, object);
+}
+
+static void emit_people(struct json_doc *doc, const void *object)
+{
+    struct overview overview = *(const struct overview *)object;
+    size_t skipped = ENVELOPE_MEMBERS + evidence_of(object)->has_graph; /* then there is no reason to give */
+    overview.people = true;
+    doc_members(doc, members + skipped, sizeof members / sizeof *members - skipped, &overview);
 }
 
 static int run(const struct arguments *arguments, struct cg_error *error)

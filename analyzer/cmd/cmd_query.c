@@ -94,8 +94,11 @@ static int answer(const struct arguments *arguments, struct query *query, struct
                        query->input->requested_path, kind->name, missing_graph(&evidence->health));
     int status = kind->prepare ? kind->prepare(query, error) : 0;
     if (status != 0) return status;
-    struct document document = {
-        .order = DOC_SORTED, .emit = emit, .people = emit_result, .rows = kind->rows, .object = query};
+    struct document document = {.order = DOC_SORTED,
+                                .emit = emit,
+                                .people = kind->people ? kind->people : emit_result,
+                                .rows = kind->rows,
+                                .object = query};
     status = document_write(arguments, query->input, &document, error);
     if (kind->release) kind->release(query);
     return status;

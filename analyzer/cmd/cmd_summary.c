@@ -60,19 +60,25 @@ static void emit_stats_counts(struct json_doc *doc, const void *object)
     doc_object_end(doc);
 }
 
-/* The order is that of the table for people. */
+/* The order is that of the table for people, who do not see the first two. */
+static const struct json_member members[] = {
+    {"schema", emit_summary_schema, NULL},     {"tool", emit_summary_tool, NULL},
+    {"input", emit_summary_input, NULL},       {"provenance", emit_summary_provenance, NULL},
+    {"health", emit_summary_health, NULL},     {"capabilities", emit_summary_capabilities, NULL},
+    {"summary", emit_summary_graph, NULL},     {"timing", emit_summary_timing, NULL},
+    {"memory", emit_summary_memory, NULL},     {"activations", emit_summary_activations, NULL},
+    {"tensor_stats", emit_stats_counts, NULL}, {"gpu", emit_summary_gpu, NULL},
+    {"findings", emit_summary_findings, NULL}, {"gaps", emit_summary_gaps, NULL},
+};
+
 static void emit(struct json_doc *doc, const void *object)
 {
-    static const struct json_member members[] = {
-        {"schema", emit_summary_schema, NULL},     {"tool", emit_summary_tool, NULL},
-        {"input", emit_summary_input, NULL},       {"provenance", emit_summary_provenance, NULL},
-        {"health", emit_summary_health, NULL},     {"capabilities", emit_summary_capabilities, NULL},
-        {"summary", emit_summary_graph, NULL},     {"timing", emit_summary_timing, NULL},
-        {"memory", emit_summary_memory, NULL},     {"activations", emit_summary_activations, NULL},
-        {"tensor_stats", emit_stats_counts, NULL}, {"gpu", emit_summary_gpu, NULL},
-        {"findings", emit_summary_findings, NULL}, {"gaps", emit_summary_gaps, NULL},
-    };
     doc_members(doc, members, sizeof members / sizeof *members, object);
+}
+
+static void emit_people(struct json_doc *doc, const void *object)
+{
+    doc_members(doc, members + 2, sizeof members / sizeof *members - 2, object);
 }
 
 /* --require-valid, once the document is written. */
@@ -94,7 +100,7 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     struct command_input input;
     status = command_input_open(arguments->input, (struct input_needs){0}, &input, error);
     if (status != 0) return status;
-    struct document document = {.order = DOC_SORTED, .emit = emit, .object = &input};
+    struct document document = {.order = DOC_SORTED, .emit = emit, .people = emit_people, .object = &input};
     status = document_write(arguments, &input, &document, error);
     if (status == 0 && argument(arguments, "require-valid")->given) status = require_valid(&input, error);
     command_input_close(&input);

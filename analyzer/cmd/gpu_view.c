@@ -117,7 +117,7 @@ void emit_gpu_normalized_rows(struct json_doc *doc, const struct gpu_evidence *g
     doc_object_end(doc);
 }
 
-void emit_gpu_overview(struct json_doc *doc, const struct gpu_evidence *gpu)
+static void begin_overview(struct json_doc *doc, const struct gpu_evidence *gpu)
 {
     doc_object(doc);
     doc_member_string(doc, "status", gpu_status_name(gpu->status));
@@ -125,6 +125,17 @@ void emit_gpu_overview(struct json_doc *doc, const struct gpu_evidence *gpu)
     emit_text(doc, gpu->reason);
     doc_member_string(doc, "provenance_binding", gpu_binding_name(gpu->binding));
     doc_member_u64(doc, "diagnostic_count", gpu->diagnostics.count + gpu->provenance_diagnostics.count);
+}
+
+void emit_gpu_absence(struct json_doc *doc, const struct gpu_evidence *gpu)
+{
+    begin_overview(doc, gpu);
+    doc_object_end(doc);
+}
+
+void emit_gpu_overview(struct json_doc *doc, const struct gpu_evidence *gpu)
+{
+    begin_overview(doc, gpu);
     doc_key(doc, "attributed_phases");
     emit_attributed_phases(doc, gpu);
     doc_key(doc, "correlation");

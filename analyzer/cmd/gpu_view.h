@@ -21,6 +21,7 @@ uint64_t gpu_kept_rows(const struct gpu_evidence *gpu, enum gpu_report report);
 void emit_gpu_availability(struct json_doc *doc, const struct gpu_availability *availability);
 /* The values of the members of these names. */
 void emit_gpu_overview(struct json_doc *doc, const struct gpu_evidence *gpu); /* "gpu summary" */
+void emit_gpu_absence(struct json_doc *doc, const struct gpu_evidence *gpu);  /* its first members alone */
 void emit_gpu_normalized_rows(struct json_doc *doc, const struct gpu_evidence *gpu);
 void emit_gpu_correlation_brief(struct json_doc *doc, const struct gpu_evidence *gpu);
 void emit_gpu_required_reports(struct json_doc *doc, const struct gpu_evidence *gpu,

@@ -25,7 +25,8 @@ struct query_kind {
     /* May be NULL. Works out what the result holds; 0 or the status of *error. */
     int (*prepare)(struct query *query, struct cg_error *error);
     void (*release)(struct query *query);
-    document_emitter *emit; /* object: the query; writes the member `result` */
+    document_emitter *emit;   /* object: the query; writes the member `result` */
+    document_emitter *people; /* the same facts laid out for a table; NULL: as they are */
 };
 
 #define KIND(name) extern const struct query_kind query_##name;

@@ -1,4 +1,5 @@
 /* Kind activations: the profile without its operations, and its rankings (doc/spec/cli.md 6.4). */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analyzer/cmd/query.h"
@@ -58,16 +59,27 @@ static void emit_ranked_device(struct json_doc *doc, const struct evidence *evid
     doc_object_end(doc);
 }
 
-static void emit_rankings(struct json_doc *doc, const struct query *query)
+/* For a table, a list of lists becomes an object of lists: their names are their numbers. */
+static void emit_rankings(struct json_doc *doc, const struct query *query, bool people)
 {
     const struct evidence *evidence = &query->input->evidence;
     const struct rankings *rankings = query->state;
+    char number[32];
     doc_object(doc);
     doc_key(doc, "device_busy");
-    doc_array(doc);
-    for (size_t i = 0; i < rankings->device_count; i++)
+    if (people)
+        doc_object(doc);
+    else
+        doc_array(doc);
+    for (size_t i = 0; i < rankings->device_count; i++) {
+        snprintf(number, sizeof number, "clock %zu", i + 1);
+        if (people) doc_key(doc, number);
         emit_ranked_device(doc, evidence, &rankings->devices[i]);
-    doc_array_end(doc);
+    }
+    if (people)
+        doc_object_end(doc);
+    else
+        doc_array_end(doc);
     for (unsigned i = 0; i < RANKING_COUNT; i++) {
         doc_key(doc, ranking_name[i]);
         emit_ranked(doc, evidence, &rankings->by[i]);
@@ -75,22 +87,36 @@ static void emit_rankings(struct json_doc *doc, const struct query *query)
     doc_object_end(doc);
 }
 
-static void emit_activation_profile(struct json_doc *doc, const void *object)
+static void emit_profile(struct json_doc *doc, const struct query *query, bool people)
 {
-    const struct query *query = object;
     const struct activations *activations = &query->input->evidence.activations;
     doc_object(doc);
     doc_member_string(doc, "definition", activation_definition);
+    doc_member_u64(doc, "operation_count", activations->operation_count);
+    doc_member_u64(doc, "unattributed_activation_storages", activations->unattributed_storages);
 #define EMIT_STATE(name)                                                                                     \
     doc_key(doc, #name);                                                                                     \
     emit_activation_state(doc, &activations->name);
+    if (people) {
+        doc_key(doc, "states");
+        doc_object(doc);
+    }
     ACTIVATION_STATES(EMIT_STATE)
+    if (people) doc_object_end(doc);
 #undef EMIT_STATE
-    doc_member_u64(doc, "unattributed_activation_storages", activations->unattributed_storages);
-    doc_member_u64(doc, "operation_count", activations->operation_count);
     doc_key(doc, "rankings");
-    emit_rankings(doc, query);
+    emit_rankings(doc, query, people);
     doc_object_end(doc);
+}
+
+static void emit_activation_profile(struct json_doc *doc, const void *object)
+{
+    emit_profile(doc, object, false);
+}
+
+static void emit_activation_tables(struct json_doc *doc, const void *object)
+{
+    emit_profile(doc, object, true);
 }
 
 const struct query_kind query_activations = {
@@ -101,4 +127,5 @@ const struct query_kind query_activations = {
     .prepare = prepare,
     .release = release,
     .emit = emit_activation_profile,
+    .people = emit_activation_tables,
 };
