@@ -293,7 +293,8 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     struct overview overview = {.input = &input};
     status = rankings_make(&input.evidence, &overview.rankings, error);
     if (status == 0) {
-        struct document document = {.order = DOC_SORTED, .emit = emit, .object = &overview};
+        struct document document = {
+            .order = DOC_SORTED, .emit = emit, .people = emit_people, .object = &overview};
         status = document_write(arguments, &input, &document, error);
         rankings_free(&overview.rankings);
     }
