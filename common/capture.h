@@ -10,9 +10,10 @@
  *   header      one page, written once when the session opens, but for the members marked (live)
  *   publication two copies, each with its checksum; the one with the greater valid sequence counts
  *   rings       a directory of CAP_RINGS_MAX entries, one cache line pair each
- *   strings     an append-only area: {u32 length, bytes} one after another; a string's number is its offset /
- * 8 stacks      an append-only area of the same form, each holding the frames of one stack slots       the
- * slots of the rings, each ring where its entry says
+ *   strings     an append-only area: {u32 head, bytes}, each at a multiple of 8; a string's number is its
+ *               offset / 8; see CAP_STRING_LENGTH
+ *   stacks      an append-only area of the same form, each holding the frames of one stack
+ *   slots       the slots of the rings, each ring where its entry says
  *
  * All numbers are in the machine's byte order; the header says which. Offsets are from the start of the file,
  * lengths in bytes, times in ticks of the header's clock unless a name ends in _ns. */
@@ -28,6 +29,15 @@
 #define CAP_ENDIAN    0x01020304u
 #define CAP_RINGS_MAX 1024u
 #define CAP_SLOT      64u
+#define CAP_GAPS_MAX  8u
+
+/* The head of a string: its length, and what its last path part says about a training step: 0, or 1 + the
+ * value of enum cg_value_STEP. */
+#define CAP_STRING_MAX             (64u * 1024)
+#define CAP_STRING_LENGTH(head)    ((head)&0x00ffffffu)
+#define CAP_STRING_STEP(head)      ((head) >> 24 & 0x0fu)
+#define CAP_STRING_HEAD(len, step) ((uint32_t)(len) | (uint32_t)(step) << 24)
+#define CAP_STRING_BYTES(len)      (((uint64_t)(len) + 4 + 7) & ~UINT64_C(7))
 
 /* Ticks to nanoseconds: ns = (tick - tick0) * mult >> shift, in 128 bits. One rate for the whole session: so
  * times of one thread and of several threads keep their order, and a child's interval stays inside its
@@ -38,12 +48,12 @@ struct cap_clock {
     uint64_t mult;
     uint64_t tick0; /* time 0 of the session */
 };
-/* The three clocks read together; spread_ns bounds how far apart the reads were. */
+/* The three clocks read together; spread_ticks bounds how far apart the first two reads were. */
 struct cap_anchor {
     uint64_t tick;
     int64_t monotonic_ns;
     int64_t realtime_ns;
-    uint64_t spread_ns;
+    uint64_t spread_ticks;
 };
 
 struct cap_header {
@@ -55,9 +65,8 @@ struct cap_header {
     uint64_t rings_offset;       /* struct cap_ring[CAP_RINGS_MAX] */
     uint64_t strings_offset, strings_bytes;
     uint64_t stacks_offset, stacks_bytes;
-    uint32_t
-        api_count; /* strings 0 .. of api_first: names of the entry points, in the order of their numbers */
-    uint32_t api_first; /* string number of the name of api 0; the others follow it */
+    uint32_t api_count; /* entry points; their names are the first strings after the empty one */
+    uint32_t api_first; /* string number of the name of entry point 0; the others stand behind it in order */
     int32_t pid;
     int32_t rank;                 /* -1: none known */
     uint64_t process_start_ticks; /* /proc/self/stat field 22: tells a process from a later one with the same
@@ -69,10 +78,12 @@ struct cap_header {
     _Atomic uint64_t stacks_used;  /* (live) */
     _Atomic uint32_t rings_used;   /* (live) entries of the directory that were ever used */
     _Atomic uint32_t closed;       /* (live) 1 when the trace is in place and this file is no longer needed */
-    _Atomic uint64_t lost_without_ring; /* (live) records of threads that could get no ring */
-    char part_path[1024];               /* absolute */
-    char trace_path[1024];              /* absolute; final name */
-    char meta[];                        /* NUL-ended JSON object: the parts of meta known at the start */
+    _Atomic uint64_t lost_without_ring;  /* (live) records of threads that could get no ring */
+    _Atomic uint64_t lost_retired;       /* (live) records lost by threads that have ended */
+    _Atomic uint64_t gaps[CAP_GAPS_MAX]; /* (live) enum cap_gap: what passed unseen */
+    char part_path[1024];                /* absolute */
+    char trace_path[1024];               /* absolute; final name */
+    char meta[];                         /* NUL-ended JSON object: the parts of meta known at the start */
 };
 
 /* What of `.part` is whole. checksum: XXH64 of all before it, tails up to `rings`. */
@@ -120,9 +131,9 @@ struct cap_ring {
     T(ALLOC, memory, "an allocation: a call, and when it succeeded a storage that begins")                   \
     T(FREE, memory, "a call that frees, and the storage that ends")                                          \
     T(END, memory, "a storage that ends without a call that frees it: see flags")                            \
-    T(SPAN_BEGIN, span_data, "a span begins")                                                                     \
-    T(SPAN_END, span_data, "a span ends")                                                                         \
-    T(SPAN, span_data, "a span that is complete")                                                                 \
+    T(SPAN_BEGIN, span_data, "a span begins")                                                                \
+    T(SPAN_END, span_data, "a span ends")                                                                    \
+    T(SPAN, span_data, "a span that is complete")                                                            \
     T(SAMPLE, sample, "memory of a device")                                                                  \
     T(INTERVAL, interval, "work on a device")                                                                \
     T(TEXT, text, "bytes that go on from the slot before")
@@ -167,11 +178,43 @@ enum cap_end_reason {
         CAP_END_REASON_COUNT
 };
 
+/* What opened a span: O(constant suffix, "wire value of source") */
+#define CAP_SPAN_SOURCES(O)                                                                                  \
+    O(SESSION, "session")                                                                                    \
+    O(REGION, "region")                                                                                      \
+    O(API, "api")                                                                                            \
+    O(NVTX, "nvtx")
+enum cap_span_source {
+#define CAP_SPAN_SOURCE(suffix, wire) CAP_SOURCE_##suffix,
+    CAP_SPAN_SOURCES(CAP_SPAN_SOURCE)
+#undef CAP_SPAN_SOURCE
+        CAP_SPAN_SOURCE_COUNT
+};
+
+/* What passes unseen, counted in the header: G(constant suffix, "key in terminal.not_covered", "meaning") */
+#define CAP_GAPS(G)                                                                                          \
+    G(UNKNOWN_ENTRY_POINT, "unknown_entry_points", "look-ups answered with an entry point that has no hook") \
+    G(NESTED, "nested_calls", "calls from inside a hook of the same thread")                                 \
+    G(UNKNOWN_FREE, "unknown_frees", "frees of storages whose allocation was not seen, or the reverse")      \
+    G(UNKNOWN_SPAN_END, "unknown_span_ends", "ends of spans that were not open on their thread")
+enum cap_gap {
+#define CAP_GAP(suffix, wire, meaning) CAP_GAP_##suffix,
+    CAP_GAPS(CAP_GAP)
+#undef CAP_GAP
+        CAP_GAP_COUNT
+};
+_Static_assert(CAP_GAP_COUNT <= CAP_GAPS_MAX, "the header has room for every gap");
+
+/* Numbers of the two spans that every session has. */
+enum { CAP_SPAN_ROOT = 1, CAP_SPAN_REGION = 2 };
+
 /* Flags of a record. */
 enum {
-    CAP_FLAG_DETAIL = 0x00ff,      /* memory kind, copy kind or end reason, by type */
-    CAP_FLAG_REASON = 0x0f00,      /* FREE, END: enum cap_end_reason << 8 */
-    CAP_FLAG_NO_CALL = 0x1000,     /* FREE, END: no op is written */
+    CAP_FLAG_DETAIL = 0x000f,  /* memory kind, copy kind or span source, by type */
+    CAP_FLAG_STEP = 0x00f0,    /* SPAN_*: its own step; ALLOC, FREE, END: of the innermost span that has one:
+                                  0, or 1 + the value of enum cg_value_STEP */
+    CAP_FLAG_REASON = 0x0f00,  /* FREE, END: enum cap_end_reason << 8 */
+    CAP_FLAG_NO_CALL = 0x1000, /* FREE, END: no op is written */
     CAP_FLAG_PREEXISTING = 0x2000, /* ALLOC: alive when the region began */
     CAP_FLAG_NO_STORAGE = 0x4000,  /* ALLOC, FREE: the call alone (it failed, or the storage is not known) */
 };
@@ -214,7 +257,7 @@ struct cap_record {
         } memory;
         struct {
             uint32_t name, parent, domain, category;
-            uint32_t kind;
+            uint32_t kind; /* enum cg_value_SPAN_KIND */
             uint32_t color;
             uint64_t payload;
         } span_data;

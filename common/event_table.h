@@ -79,7 +79,9 @@
     F(domain, "domain", OPT_STR, EXTRA, NONE, "NVTX domain")                                                 \
     F(category, "category", OPT_STR, EXTRA, NONE, "NVTX category")                                           \
     F(color, "color", OPT_U64, EXTRA, NONE, "ARGB colour asked for")                                         \
-    F(clipped, "clipped", OPT_STR, EXTRA, NONE, "start, end or both: cut at the captured region's border")
+    F(clipped, "clipped", OPT_STR, EXTRA, NONE, "start, end or both: cut at the captured region's border")   \
+    F(name_full, "name_full", OPT_STR, EXTRA, NONE, "a name over 256 bytes, whole, once")                    \
+    F(name_raw, "name_raw", OPT_STR, EXTRA, NONE, "bytes in hexadecimal of a name that is not valid UTF-8")
 
 #define CG_SPAN_END_FIELDS(F)                                                                                \
     F(id, "id", STR, REQUIRED, NONE, "a span already started and not yet ended")                             \
@@ -108,7 +110,9 @@
     F(stream_id, "stream_id", OPT_STR, EXTRA, NONE, "stream the work was enqueued on")                       \
     F(bytes, "bytes", OPT_U64, EXTRA, NONE, "bytes copied, set or allocated")                                \
     F(error, "error", OPT_U64, EXTRA, NONE, "CUresult of a call that failed")                                \
-    F(requested_bytes, "requested_bytes", OPT_U64, EXTRA, NONE, "bytes asked for by a failed allocation")
+    F(requested_bytes, "requested_bytes", OPT_U64, EXTRA, NONE, "bytes asked for by a failed allocation")    \
+    F(name_full, "name_full", OPT_STR, EXTRA, NONE, "a name over 256 bytes, whole, once")                    \
+    F(name_raw, "name_raw", OPT_STR, EXTRA, NONE, "bytes in hexadecimal of a name that is not valid UTF-8")
 
 #define CG_TENSOR_FIELDS(F)                                                                                  \
     F(span_id, "span_id", STR, REQUIRED, NONE, "span it was seen in")                                        \

@@ -19,8 +19,11 @@
 #include <stdint.h>
 
 #include "common/capture.h"
+#include "preload/record/ring.h"
 
-struct record_thread; /* ring.h: the calling thread's state */
+/* Names of the entry points by the numbers that record_enter() is given; from the hooks' tables. */
+extern const char *const hook_api_names[];
+extern const uint32_t hook_api_count;
 
 struct record_call {
     struct record_thread *thread;
@@ -29,13 +32,49 @@ struct record_call {
     uint8_t device; /* filled in by the hook before recording; CAP_NO_DEVICE when not known */
 };
 
+bool record_enter_slow(bool open);
+void record_nested(void);
+
+static inline bool record_enter_as(struct record_call *call, uint16_t api, bool open)
+{
+    struct record_thread *thread = &record_self;
+
+    if (unlikely(thread->generation !=
+                 atomic_load_explicit(&record_page->generation, memory_order_relaxed)) &&
+        !record_enter_slow(open))
+        return false;
+    if (unlikely(thread->busy)) {
+        record_nested();
+        return false;
+    }
+    thread->busy = true;
+    /* For a signal handler on this thread: busy before everything that it guards. */
+    atomic_signal_fence(memory_order_seq_cst);
+    call->thread = thread;
+    call->api = api;
+    call->device = CAP_NO_DEVICE;
+    call->begin = record_tick();
+    return true;
+}
+
 /* Enters a hook: opens the session when this is its first recordable event, takes the thread's ring, reads
  * the clock. False: call the real function and record nothing. */
-bool record_enter(struct record_call *call, uint16_t api);
+static inline bool record_enter(struct record_call *call, uint16_t api)
+{
+    return record_enter_as(call, api, true);
+}
 /* The same for calls that must not open a session (look-ups, cuInit): false while none is open. */
-bool record_enter_quiet(struct record_call *call, uint16_t api);
+static inline bool record_enter_quiet(struct record_call *call, uint16_t api)
+{
+    return record_enter_as(call, api, false);
+}
 /* Leaves without a record. */
-void record_leave(struct record_call *call);
+static inline void record_leave(struct record_call *call)
+{
+    /* For a signal handler on this thread: busy after everything that it guards. */
+    atomic_signal_fence(memory_order_seq_cst);
+    call->thread->busy = false;
+}
 
 /* A call without payload. bytes is written only when not 0. */
 void record_op(struct record_call *call, int result, uint32_t stream, uint64_t bytes);
@@ -89,21 +128,23 @@ void record_sample(struct record_call *call, uint8_t device, uint64_t used, uint
 
 /* Spans. A begin gives the number to end it with, 0 when it was not recorded. Ends always have room (see
  * ring.h). */
-enum record_span_source { RECORD_SPAN_SESSION, RECORD_SPAN_REGION, RECORD_SPAN_API, RECORD_SPAN_NVTX };
-uint32_t record_span_begin(enum record_span_source source, uint32_t name);
+uint32_t record_span_begin(enum cap_span_source source, uint32_t name);
 void record_span_end(uint32_t span);
 
 /* The number of a string in the capture file, kept for the session. Lock-free when it is known already; for
  * use on a first encounter (kernel names, range names), and to be cached by the caller. 0 is the empty
- * string; also when there is no room. */
+ * string; also when there is no room, or no session is open. */
 uint32_t record_string(const char *bytes, size_t length);
+
+/* Told by the hooks when they learn it; written into meta.cuda. Any time, also before the session opens. */
+void record_driver(int version);
+void record_device(uint8_t ordinal, const char *name, uint64_t bytes);
 
 /* Counted and written into the terminal record's coverage: a route by which work passes unseen. */
 enum record_gap {
-    RECORD_GAP_UNKNOWN_ENTRY_POINT,
-    RECORD_GAP_NESTED,
-    RECORD_GAP_UNKNOWN_FREE,
-    RECORD_GAP_COUNT
+#define RECORD_GAP(suffix, wire, meaning) RECORD_GAP_##suffix = CAP_GAP_##suffix,
+    CAP_GAPS(RECORD_GAP)
+#undef RECORD_GAP
 };
 void record_gap(enum record_gap gap, uint64_t count);
 

@@ -1,0 +1,554 @@
+#include "common/jsonl.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "common/event_table.h"
+#include "common/jsonl_text.h"
+
+/* Keys as literals, made from the event table: op_bytes is `,"bytes":`, op_q_api is `,"api":"`. */
+#define UNUSED __attribute__((unused))
+#define KEYS(prefix, id, wire)                                                                               \
+    static const char prefix##_##id[] UNUSED = ",\"" wire "\":";                                             \
+    static const char prefix##_q_##id[] UNUSED = ",\"" wire "\":\"";
+#define SPAN_START_KEY(id, wire, type, presence, argument, meaning)    KEYS(span_start, id, wire)
+#define SPAN_END_KEY(id, wire, type, presence, argument, meaning)      KEYS(span_end, id, wire)
+#define OP_KEY(id, wire, type, presence, argument, meaning)            KEYS(op, id, wire)
+#define MEMORY_KEY(id, wire, type, presence, argument, meaning)        KEYS(memory, id, wire)
+#define DEVICE_MEMORY_KEY(id, wire, type, presence, argument, meaning) KEYS(device_memory, id, wire)
+CG_SPAN_START_FIELDS(SPAN_START_KEY)
+CG_SPAN_START_EXTRAS(SPAN_START_KEY)
+CG_SPAN_END_FIELDS(SPAN_END_KEY)
+CG_OP_FIELDS(OP_KEY)
+CG_OP_EXTRAS(OP_KEY)
+CG_MEMORY_FIELDS(MEMORY_KEY)
+CG_MEMORY_EXTRAS(MEMORY_KEY)
+CG_DEVICE_MEMORY_FIELDS(DEVICE_MEMORY_KEY)
+
+/* begin_op is `{"kind":"op"` and so on. */
+#define KIND_BEGIN(suffix, member, wire, fields, extras, meaning)                                            \
+    static const char begin_##member[] UNUSED = "{\"kind\":\"" wire "\"";
+CG_KINDS(KIND_BEGIN)
+
+#define WIRE(suffix, wire) wire,
+static const char *const memory_kinds[] = {CAP_MEMORY_KINDS(WIRE)};
+static const char *const end_reasons[] = {CAP_END_REASONS(WIRE)};
+static const char *const span_sources[] = {CAP_SPAN_SOURCES(WIRE)};
+
+/* doc/spec/trace.md 13.4: what a step says about the storages made in it; index 0: no step. */
+static const uint8_t step_category[] = {CG_CATEGORY_OTHER, [1 + CG_STEP_FORWARD] = CG_CATEGORY_ACTIVATION,
+                                        [1 + CG_STEP_BACKWARD] = CG_CATEGORY_GRADIENT,
+                                        [1 + CG_STEP_OPTIMIZER] = CG_CATEGORY_OPTIMIZER};
+
+enum { LINE_BYTES = 1536 }; /* an op and a memory line without their names */
+
+static char *put_text(char *out, const char *text)
+{
+    return jsonl_bytes(out, text, strlen(text));
+}
+
+const char *jsonl_string_at(const struct jsonl_state *state, uint32_t number, uint32_t *head)
+{
+    uint64_t offset = (uint64_t)number * 8;
+
+    *head = 0;
+    if (number == 0 || offset + 4 > state->strings_bytes) return "";
+    memcpy(head, state->strings + offset, 4);
+    if (offset + 4 + CAP_STRING_LENGTH(*head) > state->strings_bytes) {
+        *head = 0;
+        return "";
+    }
+    return state->strings + offset + 4;
+}
+
+static bool identifier(const char *name, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        char c = name[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'))
+            return false;
+    }
+    return length > 0 && length < 200;
+}
+
+/* Length without _ptsz or _ptds and without _v2, _v3 ... */
+static size_t base_length(const char *name, size_t length)
+{
+    if (length > 5 && (!memcmp(name + length - 5, "_ptsz", 5) || !memcmp(name + length - 5, "_ptds", 5)))
+        length -= 5;
+    if (length > 3 && name[length - 3] == '_' && name[length - 2] == 'v' && name[length - 1] >= '2' &&
+        name[length - 1] <= '9')
+        length -= 3;
+    return length;
+}
+
+bool jsonl_apis(struct jsonl_api *apis, uint32_t count, uint32_t first, const char *strings, uint64_t bytes)
+{
+    static const char unknown[] = "unknown";
+    uint64_t offset = (uint64_t)first * 8;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t head;
+        size_t length;
+
+        if (offset + 4 > bytes) return false;
+        memcpy(&head, strings + offset, 4);
+        length = CAP_STRING_LENGTH(head);
+        if (length > CAP_STRING_MAX || offset + 4 + length > bytes) return false;
+        apis[i] = (struct jsonl_api){unknown, sizeof unknown - 1, sizeof unknown - 1};
+        if (identifier(strings + offset + 4, length))
+            apis[i] = (struct jsonl_api){strings + offset + 4, (uint16_t)length,
+                                         (uint16_t)base_length(strings + offset + 4, length)};
+        offset += CAP_STRING_BYTES(length);
+    }
+    return true;
+}
+
+/* ---- parts of lines ---- */
+
+static char *put_span_id(char *out, uint32_t span)
+{
+    out = jsonl_literal(out, "span:");
+    return jsonl_u64(out, span);
+}
+
+static char *put_device(struct jsonl_state *state, char *out, uint8_t device)
+{
+    if (device == CAP_NO_DEVICE) return jsonl_literal(out, "cpu");
+    if (!state->first_device) state->first_device = device + 1u;
+    out = jsonl_literal(out, "cuda:");
+    return jsonl_u64(out, device);
+}
+
+static const struct jsonl_api *api_of(const struct jsonl_state *state, uint16_t api)
+{
+    static const struct jsonl_api unknown = {"unknown", 7, 7};
+
+    return api < state->api_count ? &state->apis[api] : &unknown;
+}
+
+static void saw(struct jsonl_state *state, uint64_t ns)
+{
+    if (ns > state->latest_ns) state->latest_ns = ns;
+}
+
+/* A name as it stands in a line; over JSONL_NAME_MAX bytes: a prefix, '#' and the XXH64 of the whole. */
+static char *put_name(char *out, const char *name, size_t length, bool *replaced)
+{
+    size_t prefix;
+
+    if (length <= JSONL_NAME_MAX) return jsonl_text(out, name, length, replaced);
+    prefix = jsonl_prefix(name, length, JSONL_NAME_MAX - 17);
+    out = jsonl_text(out, name, prefix, replaced);
+    *out++ = '#';
+    for (uint64_t hash = XXH64(name, length, 0), i = 0; i < 16; i++, hash <<= 4)
+        *out++ = "0123456789abcdef"[hash >> 60];
+    return out;
+}
+
+static bool first_whole(struct jsonl_state *state, uint32_t number)
+{
+    uint64_t bit = UINT64_C(1) << (number & 63);
+
+    if (number >= state->whole_limit || (state->whole[number / 64] & bit)) return false;
+    state->whole[number / 64] |= bit;
+    return true;
+}
+
+/* The extra fields of a name that its line does not hold exactly. The keys are those of the line's kind. */
+static char *put_name_extras(struct jsonl_state *state, char *out, uint32_t number, bool replaced,
+                             const char *full_key, const char *raw_key)
+{
+    uint32_t head;
+    const char *name;
+    size_t length;
+
+    if (!number) return out;
+    name = jsonl_string_at(state, number, &head);
+    length = CAP_STRING_LENGTH(head);
+    if (length > JSONL_NAME_MAX && first_whole(state, number)) {
+        out = put_text(out, full_key);
+        out = jsonl_text(out, name, length, &replaced);
+        *out++ = '"';
+    } else if (length > JSONL_NAME_MAX) {
+        return out;
+    }
+    if (replaced) {
+        out = put_text(out, raw_key);
+        out = jsonl_hex_bytes(out, name, length);
+        *out++ = '"';
+    }
+    return out;
+}
+
+static char *put_triple(char *out, uint64_t x, uint64_t y, uint64_t z)
+{
+    *out++ = '[';
+    out = jsonl_u64(out, x);
+    *out++ = ',';
+    out = jsonl_u64(out, y);
+    *out++ = ',';
+    out = jsonl_u64(out, z);
+    *out++ = ']';
+    return out;
+}
+
+static char *put_stream(const struct jsonl_state *state, char *out, uint32_t stream)
+{
+    uint32_t head;
+    const char *name;
+    bool replaced;
+
+    if (!stream) return out;
+    name = jsonl_string_at(state, stream, &head);
+    out = jsonl_literal(out, op_q_stream_id);
+    out = jsonl_text(out, name, jsonl_prefix(name, CAP_STRING_LENGTH(head), JSONL_NAME_MAX), &replaced);
+    *out++ = '"';
+    return out;
+}
+
+static char *put_number(char *out, const char *key, size_t key_length, uint64_t value)
+{
+    out = jsonl_bytes(out, key, key_length);
+    return jsonl_u64(out, value);
+}
+#define put_field(out, key, value) put_number((out), (key), sizeof(key) - 1, (value))
+
+/* ---- op ---- */
+
+/* The fields of the format. name: of a launch, else 0 and the entry point gives it. */
+static char *op_head(struct jsonl_state *state, char *out, const struct cap_record *record, uint32_t name,
+                     bool *replaced)
+{
+    const struct jsonl_api *api = api_of(state, record->api);
+    uint64_t begin = cap_ns(&state->clock, record->begin);
+    uint64_t end = cap_ns(&state->clock, record->begin + record->ticks);
+    uint32_t head = 0;
+    const char *text = name ? jsonl_string_at(state, name, &head) : "";
+
+    state->op_lines++;
+    saw(state, end);
+    out = jsonl_literal(out, begin_op);
+    out = jsonl_literal(out, op_q_span_id);
+    out = put_span_id(out, record->span);
+    *out++ = '"';
+    out = jsonl_literal(out, op_q_op_name);
+    if (CAP_STRING_LENGTH(head) > 0)
+        out = put_name(out, text, CAP_STRING_LENGTH(head), replaced);
+    else
+        out = jsonl_bytes(out, api->name, api->base_length);
+    *out++ = '"';
+    out = jsonl_literal(out, op_inputs);
+    out = jsonl_literal(out, "[]");
+    out = jsonl_literal(out, op_shape);
+    out = jsonl_literal(out, "[]");
+    out = jsonl_literal(out, op_q_dtype);
+    out = jsonl_literal(out, "unknown\"");
+    out = jsonl_literal(out, op_q_device);
+    out = put_device(state, out, record->device);
+    *out++ = '"';
+    out = put_field(out, op_duration_ns, end - begin);
+    out = put_field(out, op_timestamp_ns, begin);
+    return put_field(out, op_input_dense_bytes, 0);
+}
+
+/* The extra fields that every op has. */
+static char *op_extras(struct jsonl_state *state, char *out, const struct cap_record *record, int32_t tid)
+{
+    const struct jsonl_api *api = api_of(state, record->api);
+
+    out = put_field(out, op_tid, (uint32_t)tid);
+    out = jsonl_literal(out, op_q_api);
+    out = jsonl_bytes(out, api->name, api->length);
+    *out++ = '"';
+    return out;
+}
+
+static char *op_end(char *out, const struct cap_record *record)
+{
+    if (record->result) out = put_field(out, op_error, (uint32_t)record->result);
+    return jsonl_literal(out, "}\n");
+}
+
+static char *put_call(struct jsonl_state *state, char *out, const struct cap_record *record, int32_t tid)
+{
+    out = op_head(state, out, record, 0, NULL);
+    out = op_extras(state, out, record, tid);
+    out = put_stream(state, out, record->call.stream);
+    if (record->call.bytes) out = put_field(out, op_bytes, record->call.bytes);
+    return op_end(out, record);
+}
+
+static char *put_copy(struct jsonl_state *state, char *out, const struct cap_record *record,
+                      uint64_t correlation, int32_t tid)
+{
+    out = op_head(state, out, record, 0, NULL);
+    out = op_extras(state, out, record, tid);
+    out = put_field(out, op_correlation, correlation);
+    out = put_stream(state, out, record->copy.stream);
+    out = put_field(out, op_bytes, record->copy.bytes);
+    return op_end(out, record);
+}
+
+static char *put_launch(struct jsonl_state *state, char *out, const struct cap_record *record,
+                        uint64_t correlation, int32_t tid)
+{
+    bool replaced = false;
+
+    out = op_head(state, out, record, record->launch.name, &replaced);
+    out = op_extras(state, out, record, tid);
+    out = put_field(out, op_correlation, correlation);
+    if (record->launch.grid[0]) { /* a graph launch has none */
+        out = jsonl_literal(out, op_grid);
+        out = put_triple(out, record->launch.grid[0], record->launch.grid[1], record->launch.grid[2]);
+        out = jsonl_literal(out, op_block);
+        out = put_triple(out, record->launch.block[0], record->launch.block[1], record->launch.block[2]);
+        out = put_field(out, op_shared_bytes, record->launch.shared);
+    }
+    out = put_stream(state, out, record->launch.stream);
+    out = put_name_extras(state, out, record->launch.name, replaced, op_q_name_full, op_q_name_raw);
+    return op_end(out, record);
+}
+
+/* ---- memory ---- */
+
+static char *put_storage(struct jsonl_state *state, char *out, const struct cap_record *record, int32_t tid)
+{
+    const struct jsonl_api *api = api_of(state, record->api);
+    bool alloc = record->type == CAP_ALLOC;
+    /* A storage lives from the return of the call that makes it to the entry into the call that frees it. */
+    uint64_t ns = cap_ns(&state->clock, record->begin + (alloc ? record->ticks : 0));
+    unsigned kind = record->flags & CAP_FLAG_DETAIL, reason = (record->flags & CAP_FLAG_REASON) >> 8;
+    unsigned step = (record->flags & CAP_FLAG_STEP) >> 4;
+
+    state->memory_lines++;
+    saw(state, ns);
+    out = jsonl_literal(out, begin_memory);
+    out = put_field(out, memory_timestamp_ns, ns);
+    out = jsonl_literal(out, memory_q_storage_id);
+    out = jsonl_literal(out, "storage:");
+    out = jsonl_u64(out, record->memory.storage);
+    *out++ = '"';
+    out = jsonl_literal(out, memory_q_tensor_id);
+    out = jsonl_literal(out, "storage:");
+    out = jsonl_u64(out, record->memory.storage);
+    *out++ = '"';
+    out = jsonl_literal(out, memory_q_span_id);
+    out = put_span_id(out, record->span);
+    *out++ = '"';
+    if (!(record->flags & CAP_FLAG_NO_CALL)) {
+        out = jsonl_literal(out, memory_q_op_name);
+        out = jsonl_bytes(out, api->name, api->base_length);
+        *out++ = '"';
+    }
+    out = jsonl_literal(out, memory_q_device);
+    out = put_device(state, out, record->device);
+    *out++ = '"';
+    out = put_field(out, memory_bytes, record->memory.bytes);
+    out = jsonl_literal(out, memory_q_action);
+    out = put_text(out, cg_name_ACTION[alloc ? CG_ACTION_ALLOC : CG_ACTION_FREE]);
+    *out++ = '"';
+    out = jsonl_literal(out, memory_shape);
+    out = jsonl_literal(out, "[]");
+    out = jsonl_literal(out, memory_q_dtype);
+    out = jsonl_literal(out, "unknown\"");
+    out = jsonl_literal(out, memory_q_category);
+    out = put_text(out,
+                   cg_name_CATEGORY[step < sizeof step_category ? step_category[step] : CG_CATEGORY_OTHER]);
+    *out++ = '"';
+    out = put_field(out, memory_tid, (uint32_t)tid);
+    out = jsonl_literal(out, memory_q_api);
+    out = jsonl_bytes(out, api->name, api->length);
+    *out++ = '"';
+    out = jsonl_literal(out, memory_q_address);
+    out = jsonl_hex(out, record->memory.address);
+    *out++ = '"';
+    if (kind < CAP_MEMORY_KIND_COUNT) {
+        out = jsonl_literal(out, memory_q_memory_kind);
+        out = put_text(out, memory_kinds[kind]);
+        *out++ = '"';
+    }
+    if (!alloc && reason > 0 && reason < CAP_END_REASON_COUNT) {
+        out = jsonl_literal(out, memory_q_end_reason);
+        out = put_text(out, end_reasons[reason]);
+        *out++ = '"';
+    }
+    if (record->flags & CAP_FLAG_PREEXISTING) {
+        out = jsonl_literal(out, memory_preexisting);
+        out = jsonl_literal(out, "true");
+    }
+    return jsonl_literal(out, "}\n");
+}
+
+static char *put_memory(struct jsonl_state *state, char *out, const struct cap_record *record, int32_t tid)
+{
+    if (!(record->flags & CAP_FLAG_NO_CALL)) {
+        out = op_head(state, out, record, 0, NULL);
+        out = op_extras(state, out, record, tid);
+        out = put_stream(state, out, record->memory.stream);
+        if (record->type == CAP_ALLOC && record->result)
+            out = put_field(out, op_requested_bytes, record->memory.bytes);
+        else if (!(record->flags & CAP_FLAG_NO_STORAGE))
+            out = put_field(out, op_bytes, record->memory.bytes);
+        out = op_end(out, record);
+    }
+    return record->flags & CAP_FLAG_NO_STORAGE ? out : put_storage(state, out, record, tid);
+}
+
+/* ---- spans ---- */
+
+static char *put_span_begin(struct jsonl_state *state, char *out, const struct cap_record *record,
+                            int32_t tid)
+{
+    unsigned source = record->flags & CAP_FLAG_DETAIL, step = (record->flags & CAP_FLAG_STEP) >> 4;
+    uint64_t ns = cap_ns(&state->clock, record->begin);
+    uint32_t head;
+    const char *name = jsonl_string_at(state, record->span_data.name, &head);
+    bool replaced = false;
+
+    saw(state, ns);
+    out = jsonl_literal(out, begin_span_start);
+    out = jsonl_literal(out, span_start_q_id);
+    out = put_span_id(out, record->span);
+    *out++ = '"';
+    out = jsonl_literal(out, span_start_q_parent_id);
+    out = put_span_id(out, record->span_data.parent);
+    *out++ = '"';
+    out = jsonl_literal(out, span_start_q_name);
+    out = put_name(out, name, CAP_STRING_LENGTH(head), &replaced);
+    *out++ = '"';
+    out = put_field(out, span_start_start_ns, ns);
+    out = jsonl_literal(out, span_start_q_span_kind);
+    out = put_text(
+        out, cg_name_SPAN_KIND[record->span_data.kind < CG_SPAN_KIND_COUNT ? record->span_data.kind : 0]);
+    *out++ = '"';
+    out = jsonl_literal(out, span_start_measured);
+    out = jsonl_literal(out, "false");
+    if (step >= 1 && step <= CG_STEP_COUNT) {
+        state->steps |= 1u << (step - 1);
+        out = jsonl_literal(out, span_start_q_step);
+        out = put_text(out, cg_name_STEP[step - 1]);
+        *out++ = '"';
+    }
+    out = put_field(out, span_start_tid, (uint32_t)tid);
+    if (source < CAP_SPAN_SOURCE_COUNT) {
+        out = jsonl_literal(out, span_start_q_source);
+        out = put_text(out, span_sources[source]);
+        *out++ = '"';
+    }
+    out = put_name_extras(state, out, record->span_data.name, replaced, span_start_q_name_full,
+                          span_start_q_name_raw);
+    return jsonl_literal(out, "}\n");
+}
+
+char *jsonl_span_end(char *out, uint32_t span, uint64_t duration_ns)
+{
+    out = jsonl_literal(out, begin_span_end);
+    out = jsonl_literal(out, span_end_q_id);
+    out = put_span_id(out, span);
+    *out++ = '"';
+    out = put_field(out, span_end_duration_ns, duration_ns);
+    return jsonl_literal(out, "}\n");
+}
+
+char *jsonl_own_span(char *out, uint32_t span, uint32_t parent, const char *name, size_t length,
+                     enum cap_span_source source, bool measured)
+{
+    out = jsonl_literal(out, begin_span_start);
+    out = jsonl_literal(out, span_start_q_id);
+    out = put_span_id(out, span);
+    *out++ = '"';
+    if (parent) {
+        out = jsonl_literal(out, span_start_q_parent_id);
+        out = put_span_id(out, parent);
+        *out++ = '"';
+    }
+    out = jsonl_literal(out, span_start_name);
+    out = jsonl_string(out, name, length);
+    out = put_field(out, span_start_start_ns, 0);
+    out = jsonl_literal(out, span_start_q_span_kind);
+    out = put_text(out, cg_name_SPAN_KIND[CG_SPAN_KIND_FUNCTION]);
+    *out++ = '"';
+    out = jsonl_literal(out, span_start_measured);
+    out = put_text(out, measured ? "true" : "false");
+    out = jsonl_literal(out, span_start_q_source);
+    out = put_text(out, span_sources[source]);
+    return jsonl_literal(out, "\"}\n");
+}
+
+static char *put_span_end(struct jsonl_state *state, char *out, const struct cap_record *record)
+{
+    uint64_t begin = cap_ns(&state->clock, record->begin);
+    uint64_t end = cap_ns(&state->clock, record->begin + record->ticks);
+
+    saw(state, end);
+    return jsonl_span_end(out, record->span, end - begin);
+}
+
+/* ---- device memory ---- */
+
+static char *put_sample(struct jsonl_state *state, char *out, const struct cap_record *record)
+{
+    uint64_t ns = cap_ns(&state->clock, record->begin);
+
+    saw(state, ns);
+    out = jsonl_literal(out, begin_device_memory);
+    out = put_field(out, device_memory_timestamp_ns, ns);
+    out = jsonl_literal(out, device_memory_q_device);
+    out = put_device(state, out, record->device);
+    *out++ = '"';
+    if (record->sample.used != UINT64_MAX)
+        out = put_field(out, device_memory_used_bytes, record->sample.used);
+    if (record->sample.free != UINT64_MAX)
+        out = put_field(out, device_memory_free_bytes, record->sample.free);
+    if (record->sample.reserved != UINT64_MAX)
+        out = put_field(out, device_memory_reserved_bytes, record->sample.reserved);
+    if (record->sample.capacity != UINT64_MAX)
+        out = put_field(out, device_memory_capacity_bytes, record->sample.capacity);
+    return jsonl_literal(out, "}\n");
+}
+
+/* ---- the record ---- */
+
+size_t jsonl_bound(const struct jsonl_state *state, const struct cap_record *record)
+{
+    uint32_t head = 0;
+
+    if (record->type == CAP_LAUNCH)
+        jsonl_string_at(state, record->launch.name, &head);
+    else if (record->type == CAP_SPAN_BEGIN || record->type == CAP_SPAN)
+        jsonl_string_at(state, record->span_data.name, &head);
+    /* The name at most shortened (6 bytes for each), whole once (6 more) and its bytes (2 more); and a
+     * stream. */
+    return LINE_BYTES + 6 * JSONL_NAME_MAX * 2 + 8 * (size_t)CAP_STRING_LENGTH(head);
+}
+
+char *jsonl_record(struct jsonl_state *state, char *out, const struct cap_record *record, uint32_t ring,
+                   uint64_t slot, int32_t tid)
+{
+    if (record->type >= CAP_TYPE_COUNT) return out;
+    state->counts[record->type]++;
+    switch ((enum cap_type)record->type) {
+    case CAP_CALL:
+        return put_call(state, out, record, tid);
+    case CAP_LAUNCH:
+        return put_launch(state, out, record, cap_correlation(ring, slot), tid);
+    case CAP_COPY:
+        return put_copy(state, out, record, cap_correlation(ring, slot), tid);
+    case CAP_ALLOC:
+    case CAP_FREE:
+    case CAP_END:
+        return put_memory(state, out, record, tid);
+    case CAP_SPAN_BEGIN:
+        return put_span_begin(state, out, record, tid);
+    case CAP_SPAN_END:
+        return put_span_end(state, out, record);
+    case CAP_SPAN:
+        out = put_span_begin(state, out, record, tid);
+        return put_span_end(state, out, record);
+    case CAP_SAMPLE:
+        return put_sample(state, out, record);
+    default:
+        return out;
+    }
+}

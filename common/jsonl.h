@@ -1,0 +1,60 @@
+/* Records of a capture file as lines of candle-graph/trace/10 (doc/spec/trace.md 3, 14). Used by the writer
+ * thread in the profiled process and by `cg-analyze recover`: the same record gives the same line.
+ *
+ * No allocation, no stdio, no locale: the caller owns all memory. */
+#ifndef CGTRACE_COMMON_JSONL_H
+#define CGTRACE_COMMON_JSONL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/capture.h"
+
+#define JSONL_NAME_MAX 256 /* longer names are written whole once, then shortened */
+
+/* An entry point's name and how much of it is the op's name (without version and stream suffix). */
+struct jsonl_api {
+    const char *name;
+    uint16_t length, base_length;
+};
+
+struct jsonl_state {
+    struct cap_clock clock;
+    const char *strings;    /* the capture file's string area */
+    uint64_t strings_bytes; /* how much of it may be read */
+    const struct jsonl_api *apis;
+    uint32_t api_count;
+    uint64_t *whole;      /* one bit for each string number: its long name was written whole */
+    uint64_t whole_limit; /* string numbers that `whole` has bits for */
+    /* what was seen; kept by jsonl_record() */
+    uint64_t latest_ns;              /* latest host time */
+    uint64_t counts[CAP_TYPE_COUNT]; /* records by type */
+    uint64_t memory_lines;
+    uint64_t op_lines;
+    uint32_t steps;        /* one bit for each step that a span had */
+    uint32_t first_device; /* 1 + ordinal of the first device that a record named; 0: none */
+};
+
+/* Room that the line or lines of this record need at most. */
+size_t jsonl_bound(const struct jsonl_state *state, const struct cap_record *record);
+
+/* The line or the two lines (op and memory) of a record at out, where there is jsonl_bound() of room. ring
+ * and slot: where it stands. Returns the cursor behind them; out itself for a record that has no line. */
+char *jsonl_record(struct jsonl_state *state, char *out, const struct cap_record *record, uint32_t ring,
+                   uint64_t slot, int32_t tid);
+
+/* A span_start of the session's own two spans, and a span_end at a time that is known already. name_bytes as
+ * text; parent 0: none. Room: 6 * length + 256. */
+char *jsonl_own_span(char *out, uint32_t span, uint32_t parent, const char *name, size_t length,
+                     enum cap_span_source source, bool measured);
+char *jsonl_span_end(char *out, uint32_t span, uint64_t duration_ns);
+
+/* Fills apis[0..count) from the string area; a name that is no identifier becomes "unknown". Returns false
+ * when the names do not lie in it. */
+bool jsonl_apis(struct jsonl_api *apis, uint32_t count, uint32_t first, const char *strings, uint64_t bytes);
+
+/* The string of this number: its bytes, or the empty string when there is none. *head is its head. */
+const char *jsonl_string_at(const struct jsonl_state *state, uint32_t number, uint32_t *head);
+
+#endif

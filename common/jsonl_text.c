@@ -1,0 +1,143 @@
+#include "common/jsonl_text.h"
+
+#define PAIRS(tens) tens "0" tens "1" tens "2" tens "3" tens "4" tens "5" tens "6" tens "7" tens "8" tens "9"
+const char jsonl_pairs[200] __attribute__((nonstring)) = PAIRS("0") PAIRS("1") PAIRS("2") PAIRS("3")
+    PAIRS("4") PAIRS("5") PAIRS("6") PAIRS("7") PAIRS("8") PAIRS("9");
+#undef PAIRS
+
+static const char hex_digits[] = "0123456789abcdef";
+
+char *jsonl_i64(char *out, int64_t value)
+{
+    if (value >= 0) return jsonl_u64(out, (uint64_t)value);
+    *out++ = '-';
+    return jsonl_u64(out, 0 - (uint64_t)value);
+}
+
+char *jsonl_hex(char *out, uint64_t value)
+{
+    char digits[16];
+    char *at = digits + sizeof digits;
+
+    do {
+        *--at = hex_digits[value & 15];
+        value >>= 4;
+    } while (value);
+    out = jsonl_literal(out, "0x");
+    return jsonl_bytes(out, at, (size_t)(digits + sizeof digits - at));
+}
+
+/* Number of bytes of the character that begins at bytes, 0 when it is not valid UTF-8; then *bad is the
+ * length of the maximal part to replace (Unicode 15, 3.9, table 3-7: no overlong forms, no surrogates, at
+ * most U+10FFFF). */
+static size_t character(const unsigned char *bytes, size_t length, size_t *bad)
+{
+    unsigned char first = bytes[0];
+    unsigned char low = 0x80, high = 0xbf;
+    size_t need;
+
+    *bad = 1;
+    if (first < 0x80) return 1;
+    if (first < 0xc2 || first > 0xf4) return 0;
+    need = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    if (first == 0xe0) low = 0xa0;
+    if (first == 0xed) high = 0x9f;
+    if (first == 0xf0) low = 0x90;
+    if (first == 0xf4) high = 0x8f;
+    for (size_t i = 1; i < need; i++) {
+        if (i == length || bytes[i] < low || bytes[i] > high) {
+            *bad = i;
+            return 0;
+        }
+        low = 0x80;
+        high = 0xbf;
+    }
+    return need;
+}
+
+static char *escape(char *out, unsigned char byte)
+{
+    static const char letters[32] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
+
+    *out++ = '\\';
+    if (byte == '"' || byte == '\\') {
+        *out++ = (char)byte;
+    } else if (letters[byte]) {
+        *out++ = letters[byte];
+    } else {
+        out = jsonl_literal(out, "u00");
+        *out++ = hex_digits[byte >> 4];
+        *out++ = hex_digits[byte & 15];
+    }
+    return out;
+}
+
+char *jsonl_text(char *out, const char *bytes, size_t length, bool *replaced)
+{
+    const unsigned char *at = (const unsigned char *)bytes, *end = at + length;
+
+    while (at < end) {
+        size_t bad, good;
+
+        if (*at < 0x20 || *at == '"' || *at == '\\') {
+            out = escape(out, *at++);
+        } else if (*at < 0x80) {
+            *out++ = (char)*at++;
+        } else if ((good = character(at, (size_t)(end - at), &bad)) != 0) {
+            out = jsonl_bytes(out, at, good);
+            at += good;
+        } else {
+            out = jsonl_literal(out, "\xef\xbf\xbd");
+            at += bad;
+            *replaced = true;
+        }
+    }
+    return out;
+}
+
+char *jsonl_string(char *out, const char *text, size_t length)
+{
+    bool replaced;
+
+    *out++ = '"';
+    out = jsonl_text(out, text, length, &replaced);
+    *out++ = '"';
+    return out;
+}
+
+char *jsonl_hex_bytes(char *out, const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        *out++ = hex_digits[(unsigned char)bytes[i] >> 4];
+        *out++ = hex_digits[(unsigned char)bytes[i] & 15];
+    }
+    return out;
+}
+
+size_t jsonl_prefix(const char *bytes, size_t length, size_t limit)
+{
+    size_t end = length < limit ? length : limit;
+
+    if (end == length) return end;
+    for (size_t back = 1; back <= 3 && back <= end; back++) {
+        size_t bad, good;
+
+        if (((unsigned char)bytes[end - back] & 0xc0) == 0x80) continue;
+        good = character((const unsigned char *)bytes + end - back, length - (end - back), &bad);
+        return good > back ? end - back : end;
+    }
+    return end;
+}
+
+bool jsonl_valid(const char *bytes, size_t length)
+{
+    const unsigned char *at = (const unsigned char *)bytes, *end = at + length;
+
+    while (at < end) {
+        size_t bad, good = character(at, (size_t)(end - at), &bad);
+
+        if (!good) return false;
+        at += good;
+    }
+    return true;
+}

@@ -1,0 +1,54 @@
+/* The settings of the recorder, once: the parser in the library, the launcher's options and cgtrace(1) are
+ * made from this table.
+ *
+ * A setting is S(member, "CGTRACE_NAME", TYPE, "default", "what is allowed", "meaning"):
+ *   TEXT    any text
+ *   CHOICE  one of the words of "what is allowed", separated by '|'; held as its index
+ *   BYTES   a number of bytes, with K, M or G for powers of 1024
+ *   FLAG    0 or 1
+ *   FILE    path of a JSON file that holds one object
+ *   WORDS   words of "what is allowed", separated by commas; held as a set of bits
+ *   RANKS   ranks: 0,2,4-7; empty: all
+ * A new type needs a line in parse_setting() of preload/settings.c. */
+#ifndef CGTRACE_COMMON_SETTINGS_TABLE_H
+#define CGTRACE_COMMON_SETTINGS_TABLE_H
+
+#define CG_SETTINGS(S)                                                                                       \
+    S(output, "CGTRACE_OUTPUT", TEXT, "",                                                                    \
+      "a path; %h host, %r rank, %p process, %n capture, %% a percent sign",                                 \
+      "where the trace goes; a name that exists gets a number. Default cgtrace.%h.%p.jsonl, with .r%r "      \
+      "before .jsonl when a rank is known")                                                                  \
+    S(dir, "CGTRACE_DIR", TEXT, "", "a folder",                                                              \
+      "folder of the trace when CGTRACE_OUTPUT is a relative path")                                          \
+    S(entrypoint, "CGTRACE_ENTRYPOINT", TEXT, "", "text that is not blank",                                  \
+      "name of what is run, in the trace; default: the program's file name")                                 \
+    S(phase, "CGTRACE_PHASE", CHOICE, "auto", "auto|train|infer",                                            \
+      "training or inference; auto: training when a backward or optimizer range was seen")                   \
+    S(tags, "CGTRACE_TAGS", TEXT, "", "key=value,key=value", "free provenance, written into the trace")      \
+    S(identity, "CGTRACE_IDENTITY", FILE, "", "path of a JSON file that holds one object",                   \
+      "comparison identity, written into the trace")                                                         \
+    S(contract, "CGTRACE_CONTRACT", FILE, "", "path of a JSON file that holds one object",                   \
+      "capture contract, written into the trace; its levels are lowered to what was seen")                   \
+    S(record, "CGTRACE_RECORD", WORDS, "memory,launch,copy,call,span", "memory|launch|copy|call|span",       \
+      "families to record")                                                                                  \
+    S(ranks, "CGTRACE_RANKS", RANKS, "", "ranks such as 0,2,4-7",                                            \
+      "ranks that record; processes without a rank always do")                                               \
+    S(ring_bytes, "CGTRACE_RING_BYTES", BYTES, "4M", "64K to 256M", "size of each thread's ring")            \
+    S(overflow, "CGTRACE_OVERFLOW", CHOICE, "drop", "drop|block",                                            \
+      "when a ring is full: drop the record and count it, or wait for the writer")                           \
+    S(verbose, "CGTRACE_VERBOSE", FLAG, "0", "0 or 1", "say on standard error what is done and why")         \
+    S(quiet, "CGTRACE_QUIET", FLAG, "0", "0 or 1", "say nothing on standard error, bad settings included")   \
+    S(disable, "CGTRACE_DISABLE", FLAG, "0", "0 or 1", "record nothing")
+
+/* Words of CGTRACE_RECORD, in the order of its list. */
+enum cg_record_family {
+    CG_RECORD_MEMORY = 1 << 0,
+    CG_RECORD_LAUNCH = 1 << 1,
+    CG_RECORD_COPY = 1 << 2,
+    CG_RECORD_CALL = 1 << 3,
+    CG_RECORD_SPAN = 1 << 4,
+};
+enum cg_overflow { CG_OVERFLOW_DROP, CG_OVERFLOW_BLOCK };
+enum cg_phase_setting { CG_PHASE_AUTO, CG_PHASE_SET_TRAIN, CG_PHASE_SET_INFER };
+
+#endif

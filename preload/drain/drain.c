@@ -1,0 +1,211 @@
+/* From the rings to `.part`. The order that makes a death at any instruction harmless: lines are written,
+ * then published with the tails that they cover, then the slots are given back. */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "preload/drain/state.h"
+#include "preload/record/clock.h"
+#include "preload/record/lock.h"
+#include "preload/record/session.h"
+#include "preload/say.h"
+
+struct writer writer;
+
+/* ---- publication ---- */
+
+static void publish(void)
+{
+    struct cap_publication *next = &session.publication[++writer.sequence & 1];
+    uint32_t rings = atomic_load_explicit(&session.header->rings_used, memory_order_acquire);
+
+    next->sequence = writer.sequence;
+    next->part_bytes = writer.part_bytes;
+    next->anchor_ns = writer.state.latest_ns;
+    next->rings = rings;
+    next->pad = 0;
+    for (uint32_t i = 0; i < rings; i++)
+        next->tail[i] = session.views[i].drained;
+    /* Release: the publication's members come before its checksum, and all of it before the tails below: a
+     * slot is written over only when a publication that covers it is complete. */
+    atomic_thread_fence(memory_order_release);
+    next->checksum = XXH64(next, offsetof(struct cap_publication, tail) + rings * sizeof next->tail[0], 0);
+    for (uint32_t i = 0; i < rings; i++)
+        atomic_store_explicit(&session.rings[i].tail, session.views[i].drained, memory_order_release);
+    writer.published_state = writer.state;
+    atomic_fetch_add_explicit(&record_page->progress, 1, memory_order_release);
+    if (atomic_load_explicit(&record_page->waiters, memory_order_relaxed))
+        futex_wake(&record_page->progress, INT32_MAX);
+}
+
+/* The trace keeps what is published; from here on records are counted, not written. */
+static void fail(int error)
+{
+    int fd = file_descriptor(&session.part), ignored;
+
+    ignored = fd >= 0 ? ftruncate(fd, (off_t)writer.part_bytes) : 0;
+    (void)ignored;
+    writer.error = error;
+    writer.state = writer.published_state;
+    writer.used = 0;
+    atomic_store_explicit(&session.writer_failed, true, memory_order_relaxed);
+    if (writer.told) return;
+    writer.told = true;
+    say(session.quiet, "writing ", session.part.path, " failed: ", say_error(error),
+        "; what was written stays readable, the rest is counted as lost", NULL);
+}
+
+void drain_flush(void)
+{
+    int error;
+
+    if (writer.used > 0 && !writer.error) {
+        error = file_write(&session.part, writer.buffer, writer.used, writer.part_bytes);
+        if (error) {
+            fail(error);
+        } else {
+            writer.part_bytes += writer.used;
+            writer.used = 0;
+        }
+    }
+    publish();
+}
+
+char *drain_room(size_t bytes)
+{
+    if (bytes > WRITER_BUFFER - writer.used) drain_flush();
+    return writer.buffer + writer.used;
+}
+
+/* ---- records ---- */
+
+static void track_span(struct ring_view *view, const struct cap_record *record)
+{
+    uint32_t depth = view->open_depth;
+
+    if (record->type == CAP_SPAN_BEGIN && depth < RECORD_DEPTH_MAX) {
+        view->open[view->open_depth++] =
+            (struct record_open_span){.begin = record->begin, .span = record->span};
+    } else if (record->type == CAP_SPAN_END) {
+        while (depth > 0 && view->open[depth - 1].span != record->span)
+            depth--;
+        if (depth == 0) return;
+        memmove(&view->open[depth - 1], &view->open[depth], (view->open_depth - depth) * sizeof *view->open);
+        view->open_depth--;
+    }
+}
+
+static void format(const struct cap_record *record, uint32_t ring, uint64_t slot, int32_t tid)
+{
+    char *out;
+
+    if (!writer.error) out = drain_room(jsonl_bound(&writer.state, record));
+    if (writer.error) { /* also when that flush failed */
+        writer.not_written++;
+        return;
+    }
+    track_span(&session.views[ring], record);
+    writer.used = (size_t)(jsonl_record(&writer.state, out, record, ring, slot, tid) - writer.buffer);
+}
+
+static uint64_t drain_ring(uint32_t index, uint64_t head)
+{
+    struct cap_ring *ring = &session.rings[index];
+    struct ring_view *view = &session.views[index];
+    uint64_t count = 0, mask = ring->slots - 1;
+
+    while (view->drained < head) {
+        const struct cap_record *record = &view->slots[view->drained & mask];
+
+        format(record, index, view->drained, ring->tid);
+        view->drained += record->slots ? record->slots : 1;
+        count++;
+    }
+    return count;
+}
+
+static uint64_t drain_deferred(struct deferred_block *block)
+{
+    uint64_t count = 0;
+
+    while (block) {
+        struct deferred_block *next = block->next;
+
+        for (uint32_t i = 0; i < block->used; i++)
+            format(&block->items[i].record, block->items[i].ring, 0, block->items[i].tid);
+        count += block->used;
+        munmap(block, sizeof *block);
+        block = next;
+    }
+    return count;
+}
+
+/* ---- rings whose threads have ended ---- */
+
+static void add_lost(int32_t tid, uint64_t lost)
+{
+    if (!lost) return;
+    if (writer.lost_count == WRITER_LOST_THREADS) {
+        writer.lost[writer.lost_count - 1].tid = 0;
+        writer.lost[writer.lost_count - 1].lost += lost;
+    } else {
+        writer.lost[writer.lost_count++] = (struct jsonl_lost){tid, lost};
+    }
+}
+
+static void free_ring(uint32_t index)
+{
+    struct cap_ring *ring = &session.rings[index];
+    uint64_t lost = atomic_load_explicit(&ring->lost, memory_order_relaxed);
+
+    add_lost(ring->tid, lost);
+    atomic_fetch_add_explicit(&session.header->lost_retired, lost, memory_order_relaxed);
+    atomic_store_explicit(&ring->lost, 0, memory_order_relaxed);
+    session.views[index].open_depth = 0;
+    /* Release: the ring is empty, its tail published, before its next owner can take it. */
+    atomic_store_explicit(&ring->state, CAP_RING_FREE, memory_order_release);
+}
+
+/* ---- a round ---- */
+
+void drain_fix_rate(void)
+{
+    struct cap_header *header = session.header;
+
+    clock_anchor(&header->last);
+    if (!writer.rate_known) clock_rate(&header->clock, &header->first, &header->last);
+    writer.rate_known = true;
+    writer.state.clock = header->clock;
+}
+
+uint64_t drain_round(uint64_t *end_tick)
+{
+    static uint64_t heads[CAP_RINGS_MAX];
+    static bool retired[CAP_RINGS_MAX];
+    uint32_t rings = atomic_load_explicit(&session.header->rings_used, memory_order_acquire);
+    struct deferred_block *deferred;
+    uint64_t count = 0;
+
+    /* Which threads have ended is read before their last deferred records and heads are. */
+    for (uint32_t i = 0; i < rings; i++)
+        retired[i] = atomic_load_explicit(&session.rings[i].state, memory_order_acquire) == CAP_RING_RETIRED;
+    /* What was deferred refers to records committed earlier: taken before the heads, written behind their
+     * records. */
+    deferred = deferred_take();
+    for (uint32_t i = 0; i < rings; i++)
+        /* Acquire: the slots before head were stored before it. */
+        heads[i] = atomic_load_explicit(&session.rings[i].head, memory_order_acquire);
+    *end_tick = record_tick();
+    writer.state.strings_bytes = atomic_load_explicit(&session.header->strings_used, memory_order_acquire);
+    for (uint32_t i = 0; i < rings; i++)
+        count += drain_ring(i, heads[i]);
+    count += drain_deferred(deferred);
+    if (count > 0) drain_flush();
+    for (uint32_t i = 0; i < rings; i++)
+        if (retired[i]) free_ring(i);
+    return count;
+}

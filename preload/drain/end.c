@@ -1,0 +1,200 @@
+/* The end of a trace: open spans, terminal, first line, its place. */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/jsonl_text.h"
+#include "preload/drain/meta.h"
+#include "preload/drain/state.h"
+#include "preload/record/paths.h"
+#include "preload/record/session.h"
+#include "preload/say.h"
+
+static void put_span_end(uint32_t span, uint64_t begin_ns)
+{
+    char *out = drain_room(256);
+
+    if (writer.error) return;
+    writer.used = (size_t)(jsonl_span_end(out, span, writer.end_ns - begin_ns) - writer.buffer);
+}
+
+/* Spans that nobody ended, the inner ones first; then the session's own two. */
+static void end_spans(void)
+{
+    uint32_t rings = atomic_load_explicit(&session.header->rings_used, memory_order_acquire);
+
+    for (uint32_t i = 0; i < rings; i++) {
+        struct ring_view *view = &session.views[i];
+
+        while (view->open_depth > 0) {
+            const struct record_open_span *open = &view->open[--view->open_depth];
+            put_span_end(open->span, cap_ns(&writer.state.clock, open->begin));
+        }
+    }
+    put_span_end(CAP_SPAN_REGION, 0);
+    put_span_end(CAP_SPAN_ROOT, 0);
+}
+
+/* ---- what is known at the end ---- */
+
+static void collect_losses(void)
+{
+    uint32_t rings = atomic_load_explicit(&session.header->rings_used, memory_order_acquire);
+    static uint64_t lost_type[CAP_TYPE_COUNT], gaps[CAP_GAP_COUNT];
+    struct jsonl_end *end = &writer.end;
+
+    end->lost = end->without_ring = atomic_load(&session.header->lost_without_ring);
+    end->not_written = writer.not_written;
+    end->lost += end->not_written;
+    for (uint32_t i = 0; i < rings; i++) {
+        uint64_t lost = atomic_load_explicit(&session.rings[i].lost, memory_order_relaxed);
+
+        if (lost) writer.lost[writer.lost_count++] = (struct jsonl_lost){session.rings[i].tid, lost};
+    }
+    for (size_t i = 0; i < writer.lost_count; i++)
+        end->lost += writer.lost[i].lost;
+    for (int type = 0; type < CAP_TYPE_COUNT; type++)
+        lost_type[type] = atomic_load(&session.lost_type[type]);
+    for (int gap = 0; gap < CAP_GAP_COUNT; gap++)
+        gaps[gap] = atomic_load(&session.header->gaps[gap]);
+    end->threads = writer.lost;
+    end->thread_count = writer.lost_count;
+    end->lost_type = lost_type;
+    end->gaps = gaps;
+    end->recorded = writer.state.counts;
+}
+
+static uint64_t records_written(void)
+{
+    uint64_t total = 0;
+
+    for (int type = 0; type < CAP_TYPE_COUNT; type++)
+        total += writer.state.counts[type];
+    return total;
+}
+
+/* complete: at least one record, nothing lost, no route that is not covered. */
+static enum cg_value_COVERAGE level(uint64_t lines, bool whole)
+{
+    return lines == 0 ? CG_COVERAGE_NONE : whole ? CG_COVERAGE_COMPLETE : CG_COVERAGE_PARTIAL;
+}
+
+static void settle(struct meta_settled *settled)
+{
+    const unsigned all = CG_RECORD_MEMORY | CG_RECORD_LAUNCH | CG_RECORD_COPY | CG_RECORD_CALL;
+    const uint32_t training = 1u << CG_STEP_BACKWARD | 1u << CG_STEP_OPTIMIZER;
+    bool whole = writer.end.lost == 0 && !writer.error;
+
+    for (int gap = 0; gap < CAP_GAP_COUNT; gap++)
+        whole &= gap == CAP_GAP_UNKNOWN_SPAN_END || writer.end.gaps[gap] == 0;
+    settled->operations = level(writer.state.op_lines, whole && (session.families & all) == all);
+    settled->logical_memory = level(writer.state.memory_lines, whole);
+    settled->physical_memory = level(writer.state.counts[CAP_SAMPLE], false);
+    settled->device_timing = level(writer.state.counts[CAP_INTERVAL], false);
+    settled->first_device = writer.state.first_device;
+    settled->phase = session.settings.phase == CG_PHASE_SET_TRAIN   ? CG_PHASE_TRAIN
+                     : session.settings.phase == CG_PHASE_SET_INFER ? CG_PHASE_INFER
+                     : writer.state.steps & training                ? CG_PHASE_TRAIN
+                                                                    : CG_PHASE_INFER;
+}
+
+/* ---- the first line ---- */
+
+/* It does not fit into the room kept for it: the file is written once more, behind a longer first line. */
+static int rewrite(const char *meta, size_t length)
+{
+    struct file longer;
+    char path[sizeof longer.path];
+    uint64_t from = writer.meta_room + 1, to = length + 1;
+    int error;
+
+    if (strlen(session.part.path) + 2 > sizeof path) return ENAMETOOLONG;
+    strcpy(path, session.part.path);
+    strcat(path, "2");
+    if ((error = file_create(&longer, path)) != 0) return error;
+    error = file_write(&longer, meta, length, 0);
+    if (!error) error = file_write(&longer, "\n", 1, length);
+    while (!error && from < writer.part_bytes) {
+        size_t part =
+            writer.part_bytes - from < WRITER_BUFFER ? (size_t)(writer.part_bytes - from) : WRITER_BUFFER;
+
+        if (pread(file_descriptor(&session.part), writer.buffer, part, (off_t)from) != (ssize_t)part)
+            error = EIO;
+        else
+            error = file_write(&longer, writer.buffer, part, to);
+        from += part;
+        to += part;
+    }
+    if (error) {
+        unlink(path);
+        file_close(&longer);
+        return error;
+    }
+    unlink(session.part.path);
+    file_close(&session.part);
+    session.part = longer;
+    return 0;
+}
+
+static int write_meta(void)
+{
+    struct meta_settled settled;
+    size_t bound = meta_bound() + META_RESERVE, length;
+    char *meta = mmap(NULL, bound, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int error;
+
+    if (meta == MAP_FAILED) return errno;
+    settle(&settled);
+    length = (size_t)(meta_write(meta, &settled) - meta);
+    error = length <= writer.meta_room ? file_write(&session.part, meta, length, 0) : rewrite(meta, length);
+    munmap(meta, bound);
+    return error;
+}
+
+static void write_terminal(const char *how)
+{
+    static char reason[256];
+    struct jsonl_end *end = &writer.end;
+    char *out;
+
+    if (writer.error) {
+        *jsonl_bytes(jsonl_literal(reason, "writing the trace failed: "), say_error(writer.error),
+                     strnlen(say_error(writer.error), 200)) = '\0';
+        end->reason = reason;
+    }
+    end->end = how;
+    end->ns = writer.end_ns;
+    end->overhead_ns = session.fixed_ns + records_written() * session.record_ns_1024 / 1024;
+    writer.error = 0; /* the space that the cut gave back may hold the end */
+    out = drain_room(jsonl_end_bound(end));
+    writer.used = (size_t)(jsonl_end_write(out, end) - writer.buffer);
+    drain_flush();
+}
+
+void end_trace(uint64_t end_tick, const char *how)
+{
+    int error, failed;
+
+    drain_fix_rate();
+    writer.end_ns = cap_ns(&writer.state.clock, end_tick);
+    if (writer.state.latest_ns > writer.end_ns) writer.end_ns = writer.state.latest_ns;
+    if (!writer.error) end_spans();
+    if (!writer.error) drain_flush();
+    failed = writer.error;
+    collect_losses();
+    write_terminal(how);
+    if (writer.error) return;
+    writer.error = failed;
+    error = write_meta();
+    if (!error && fsync(file_descriptor(&session.part))) error = errno;
+    if (!error) error = paths_place_trace();
+    if (error) {
+        writer.error = error;
+        say(session.quiet, "cannot complete ", session.trace_path, ": ", say_error(error),
+            "; cg-analyze recover ", session.capture.path, " makes the trace", NULL);
+        return;
+    }
+    atomic_store_explicit(&session.header->closed, 1, memory_order_release);
+    if (session.capture.path[0]) unlink(session.capture.path);
+}

@@ -1,0 +1,353 @@
+#include "preload/drain/meta.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/jsonl_text.h"
+#include "preload/json_object.h"
+#include "preload/record/session.h"
+#include "preload/say.h"
+
+#define UNUSED __attribute__((unused))
+#define META_KEY(id, wire, type, presence, argument, meaning)                                                \
+    static const char meta_##id[] UNUSED = ",\"" wire "\":";
+CG_META_FIELDS(META_KEY)
+#define CONTRACT_KEY(id, wire, type, presence, argument, meaning)                                            \
+    static const char contract_##id[] UNUSED = ",\"" wire "\":";
+CG_CONTRACT_FIELDS(CONTRACT_KEY)
+#define META_BEGIN(suffix, member, wire, fields, extras, meaning)                                            \
+    static const char begin_##member[] UNUSED = "{\"kind\":\"" wire "\"";
+CG_KINDS(META_BEGIN)
+
+enum { FILE_LIMIT = 1 << 20 };
+
+struct text {
+    const char *bytes;
+    size_t length;
+};
+static struct text identity, contract;
+
+/* ---- files ---- */
+
+static const char *file_error(char *error, size_t size, const char *path, const char *what)
+{
+    size_t used = 0;
+    const char *const parts[] = {path, ": ", what};
+
+    for (size_t i = 0; i < 3; i++) {
+        size_t length = strnlen(parts[i], size - 1 - used);
+        memcpy(error + used, parts[i], length);
+        used += length;
+    }
+    error[used] = '\0';
+    return error;
+}
+
+/* The file's bytes, mapped for good; NULL, or an error. */
+static const char *read_object(const char *path, struct text *text, char *error, size_t error_size)
+{
+    struct stat status;
+    size_t where;
+    void *bytes;
+    int fd;
+
+    *text = (struct text){"", 0};
+    if (!*path) return NULL;
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return file_error(error, error_size, path, say_error(errno));
+    if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_size == 0 ||
+        status.st_size > FILE_LIMIT) {
+        close(fd);
+        return file_error(error, error_size, path, "not a file of 1 byte to 1 MiB");
+    }
+    bytes = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    close(fd);
+    if (bytes == MAP_FAILED) return file_error(error, error_size, path, say_error(ENOMEM));
+    *text = (struct text){bytes, (size_t)status.st_size};
+    if (!object_members(text->bytes, text->length, NULL, NULL, &where))
+        return file_error(error, error_size, path, "not one JSON object");
+    return NULL;
+}
+
+const char *meta_read_files(char *error, size_t error_size)
+{
+    const char *wrong = read_object(session.settings.identity, &identity, error, error_size);
+
+    return wrong ? wrong : read_object(session.settings.contract, &contract, error, error_size);
+}
+
+/* ---- pieces ---- */
+
+static char *put_string(char *out, const char *text)
+{
+    return jsonl_string(out, text, strlen(text));
+}
+
+static char *put_level(char *out, enum cg_value_COVERAGE level)
+{
+    return put_string(out, cg_name_COVERAGE[level]);
+}
+
+/* A text whose ends of line are white space between tokens. */
+static char *put_json(char *out, const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        *out++ = bytes[i] == '\n' || bytes[i] == '\r' ? ' ' : bytes[i];
+    return out;
+}
+
+/* ---- the contract ---- */
+
+static bool is_key(const struct json_member *member, const char *key_literal)
+{
+    size_t length = strlen(key_literal) - 4; /* the literal is ,"key": */
+
+    return member->key_length == length && memcmp(member->key, key_literal + 2, length) == 0;
+}
+
+/* The members of the caller's contract that recording does not settle. */
+struct contract_copy {
+    char *out;
+    bool scope;
+    enum cg_value_COVERAGE operations, logical_memory, physical_memory, device_timing;
+};
+
+static void lower(const struct json_member *member, enum cg_value_COVERAGE *level)
+{
+    for (int i = 0; i < (int)*level; i++)
+        if (member->value_length == strlen(cg_name_COVERAGE[i]) + 2 &&
+            memcmp(member->value + 1, cg_name_COVERAGE[i], member->value_length - 2) == 0)
+            *level = (enum cg_value_COVERAGE)i;
+}
+
+static void copy_member(const struct json_member *member, void *argument)
+{
+    struct contract_copy *copy = argument;
+
+    if (is_key(member, contract_operations)) {
+        lower(member, &copy->operations);
+    } else if (is_key(member, contract_logical_memory)) {
+        lower(member, &copy->logical_memory);
+    } else if (is_key(member, contract_physical_memory)) {
+        lower(member, &copy->physical_memory);
+    } else if (is_key(member, contract_device_timing)) {
+        lower(member, &copy->device_timing);
+    } else {
+        if (is_key(member, contract_measurement_scope)) copy->scope = true;
+        *copy->out++ = ',';
+        *copy->out++ = '"';
+        copy->out = put_json(copy->out, member->key, member->key_length);
+        *copy->out++ = '"';
+        *copy->out++ = ':';
+        copy->out = put_json(copy->out, member->value, member->value_length);
+    }
+}
+
+/* doc/spec/trace.md 4.3: the levels that recording settles, never above what the caller declares. */
+static char *put_contract(char *out, const struct meta_settled *settled)
+{
+    struct contract_copy copy = {.operations = settled->operations,
+                                 .logical_memory = settled->logical_memory,
+                                 .physical_memory = settled->physical_memory,
+                                 .device_timing = settled->device_timing};
+    char *begin = out;
+    size_t where;
+
+    copy.out = out;
+    if (contract.length) object_members(contract.bytes, contract.length, copy_member, &copy, &where);
+    out = copy.out;
+    if (!copy.scope) {
+        out = jsonl_literal(out, contract_measurement_scope);
+        out = put_string(out, cg_name_SCOPE[CG_SCOPE_UNKNOWN]);
+    }
+    out = jsonl_literal(out, contract_operations);
+    out = put_level(out, copy.operations);
+    if (!contract.length) {
+        out = jsonl_literal(out, contract_activations);
+        out = put_level(out, CG_COVERAGE_NONE);
+        out = jsonl_literal(out, contract_tensors);
+        out = put_level(out, CG_COVERAGE_NONE);
+        out = jsonl_literal(out, contract_gradients);
+        out = put_level(out, CG_COVERAGE_NONE);
+    }
+    out = jsonl_literal(out, contract_logical_memory);
+    out = put_level(out, copy.logical_memory);
+    out = jsonl_literal(out, contract_physical_memory);
+    out = put_level(out, copy.physical_memory);
+    out = jsonl_literal(out, contract_device_timing);
+    out = put_level(out, copy.device_timing);
+    if (!contract.length) {
+        out = jsonl_literal(out, contract_required_semantic_labels);
+        out = jsonl_literal(out, "[]");
+    }
+    *begin = '{';
+    *out++ = '}';
+    return out;
+}
+
+/* ---- tags, and what the format does not have ---- */
+
+/* key=value,key=value; a part without '=' is a key with an empty value. */
+static char *put_tags(char *out, const char *tags)
+{
+    bool first = true;
+
+    *out++ = '{';
+    while (*tags) {
+        size_t length = strcspn(tags, ","), key = strcspn(tags, "=,");
+
+        if (key > 0) {
+            if (!first) *out++ = ',';
+            first = false;
+            out = jsonl_string(out, tags, key);
+            *out++ = ':';
+            out = key < length ? jsonl_string(out, tags + key + 1, length - key - 1)
+                               : jsonl_literal(out, "\"\"");
+        }
+        tags += length + (tags[length] == ',');
+    }
+    *out++ = '}';
+    return out;
+}
+
+static char *put_cuda(char *out)
+{
+    bool first = true;
+
+    out = jsonl_literal(out, ",\"cuda\":{\"devices\":[");
+    for (unsigned i = 0; i < SESSION_DEVICES; i++) {
+        if (!session.devices[i].known) continue;
+        if (!first) *out++ = ',';
+        first = false;
+        out = jsonl_literal(out, "{\"device\":\"cuda:");
+        out = jsonl_u64(out, i);
+        out = jsonl_literal(out, "\",\"name\":");
+        out = put_string(out, session.devices[i].name);
+        out = jsonl_literal(out, ",\"bytes\":");
+        out = jsonl_u64(out, session.devices[i].bytes);
+        *out++ = '}';
+    }
+    *out++ = ']';
+    if (session.driver) {
+        out = jsonl_literal(out, ",\"driver\":");
+        out = jsonl_i64(out, session.driver);
+    }
+    *out++ = '}';
+    return out;
+}
+
+static char *put_anchor(char *out, const struct cap_anchor *anchor)
+{
+    out = jsonl_literal(out, "{\"tick\":");
+    out = jsonl_u64(out, anchor->tick);
+    out = jsonl_literal(out, ",\"monotonic_ns\":");
+    out = jsonl_i64(out, anchor->monotonic_ns);
+    out = jsonl_literal(out, ",\"realtime_ns\":");
+    out = jsonl_i64(out, anchor->realtime_ns);
+    out = jsonl_literal(out, ",\"spread_ticks\":");
+    out = jsonl_u64(out, anchor->spread_ticks);
+    *out++ = '}';
+    return out;
+}
+
+static char *put_clock(char *out)
+{
+    const struct cap_clock *clock = &session.header->clock;
+
+    out = jsonl_literal(out, ",\"clock\":{\"source\":");
+    out = put_string(out, clock->source ? "tsc" : "monotonic");
+    out = jsonl_literal(out, ",\"mult\":");
+    out = jsonl_u64(out, clock->mult);
+    out = jsonl_literal(out, ",\"shift\":");
+    out = jsonl_u64(out, clock->shift);
+    out = jsonl_literal(out, ",\"first\":");
+    out = put_anchor(out, &session.header->first);
+    out = jsonl_literal(out, ",\"last\":");
+    out = put_anchor(out, &session.header->last);
+    *out++ = '}';
+    return out;
+}
+
+static char *put_extras(char *out)
+{
+    out = jsonl_literal(out,
+                        ",\"producer\":{\"name\":\"libcgtrace\",\"version\":\"" CGT_VERSION "\"},\"host\":");
+    out = put_string(out, session.host);
+    out = jsonl_literal(out, ",\"pid\":");
+    out = jsonl_i64(out, session.pid);
+    if (session.rank >= 0) {
+        out = jsonl_literal(out, ",\"rank\":");
+        out = jsonl_i64(out, session.rank);
+    }
+    out = put_clock(out);
+    return put_cuda(out);
+}
+
+/* ---- the line ---- */
+
+size_t meta_bound(void)
+{
+    return 2048 + SESSION_DEVICES * (6 * sizeof session.devices[0].name + 80) +
+           6 * strlen(session.settings.tags) + 6 * (2 * sizeof session.entrypoint + sizeof session.host) +
+           identity.length + contract.length;
+}
+
+static char *put_correlation(char *out, enum cg_value_PHASE phase)
+{
+    bool replaced;
+
+    *out++ = '"';
+    out = jsonl_text(out, session.entrypoint, strlen(session.entrypoint), &replaced);
+    out = phase == CG_PHASE_TRAIN ? jsonl_literal(out, "/update-1") : jsonl_literal(out, "/inference-1");
+    *out++ = '"';
+    return out;
+}
+
+char *meta_write(char *out, const struct meta_settled *settled)
+{
+    out = jsonl_literal(out, begin_meta);
+    out = jsonl_literal(out, meta_schema);
+    out = put_string(out, CG_SCHEMA_TRACE_10);
+    out = jsonl_literal(out, meta_run_id);
+    out = put_string(out, session.run_id);
+    out = jsonl_literal(out, meta_correlation_id);
+    out = put_correlation(out, settled->phase);
+    out = jsonl_literal(out, meta_entrypoint);
+    out = put_string(out, session.entrypoint);
+    out = jsonl_literal(out, meta_phase);
+    out = put_string(out, cg_name_PHASE[settled->phase]);
+    out = jsonl_literal(out, meta_timestamp);
+    out = put_string(out, session.timestamp);
+    out = jsonl_literal(out, meta_capture_step);
+    *out++ = '1';
+    out = jsonl_literal(out, meta_warmup_steps);
+    *out++ = '0';
+    out = jsonl_literal(out, meta_device);
+    if (settled->first_device) {
+        out = jsonl_literal(out, "\"cuda:");
+        out = jsonl_u64(out, settled->first_device - 1);
+        *out++ = '"';
+    } else {
+        out = jsonl_literal(out, "\"cpu\"");
+    }
+    out = jsonl_literal(out, meta_measured_region_device_synchronized);
+    out = jsonl_literal(out, "false");
+    out = jsonl_literal(out, meta_timing_mode);
+    out = put_string(out, cg_name_TIMING_MODE[CG_TIMING_MODE_HOST]);
+    out = jsonl_literal(out, meta_capture_contract);
+    out = put_contract(out, settled);
+    if (identity.length) {
+        out = jsonl_literal(out, meta_comparison_identity);
+        out = put_json(out, identity.bytes, identity.length);
+    }
+    out = jsonl_literal(out, meta_tags);
+    out = put_tags(out, session.settings.tags);
+    out = put_extras(out);
+    *out++ = '}';
+    return out;
+}

@@ -1,0 +1,27 @@
+/* The first line of a trace. Its place is kept while recording; it is written last, when what it says is
+ * known. */
+#ifndef CGTRACE_PRELOAD_DRAIN_META_H
+#define CGTRACE_PRELOAD_DRAIN_META_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/event_table.h"
+
+enum { META_RESERVE = 8192 }; /* room for what is not known yet when the session opens */
+
+struct meta_settled {
+    enum cg_value_PHASE phase;
+    uint32_t first_device; /* 1 + ordinal; 0: none was used */
+    enum cg_value_COVERAGE operations, logical_memory, physical_memory, device_timing;
+};
+
+/* Reads the files that CGTRACE_IDENTITY and CGTRACE_CONTRACT name. NULL, or what is wrong with which: one
+ * line. */
+const char *meta_read_files(char *error, size_t error_size);
+/* Size that meta_write() needs at most. */
+size_t meta_bound(void);
+/* The object, without an end of line; returns the cursor behind it. */
+char *meta_write(char *out, const struct meta_settled *settled);
+
+#endif

@@ -1,0 +1,206 @@
+#include "preload/drain/writer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "common/jsonl_text.h"
+#include "preload/drain/meta.h"
+#include "preload/drain/state.h"
+#include "preload/record/clock.h"
+#include "preload/record/lock.h"
+#include "preload/record/session.h"
+
+enum {
+    STACK_BYTES = 256 << 10,
+    RATE_NS = 20 * 1000 * 1000, /* over how long the clock's rate is measured */
+    BUSY_NS = 5 * 1000 * 1000,  /* between two rounds that had something to do */
+    FIRST_NS = 1 * 1000 * 1000, /* after a round without; doubled up to */
+    IDLE_NS = 50 * 1000 * 1000,
+    SPARE_RINGS = 2,
+};
+
+static _Atomic uint32_t stop; /* 1: end the trace */
+static _Atomic uint32_t done; /* 1: it is ended; futex */
+static _Atomic uint32_t rounds;
+static _Atomic bool running;
+static const char *how = "exit";
+
+void writer_wake(void)
+{
+    if (atomic_exchange_explicit(&record_page->wake, 1, memory_order_release) == 0)
+        futex_wake(&record_page->wake, 1);
+}
+
+static void rest(uint64_t ns)
+{
+    futex_wait(&record_page->wake, 0, ns);
+    /* Acquire: what the waker stored before is seen in the round that follows. */
+    atomic_exchange_explicit(&record_page->wake, 0, memory_order_acquire);
+}
+
+static bool stopping(void)
+{
+    return atomic_load_explicit(&stop, memory_order_acquire) != 0;
+}
+
+/* Rings for threads that are yet to come, so that they need not wait for their pages. */
+static void keep_spares(void)
+{
+    uint32_t used = atomic_load_explicit(&session.header->rings_used, memory_order_acquire), spare = 0;
+
+    for (uint32_t i = 0; i < used; i++)
+        spare += atomic_load_explicit(&session.rings[i].state, memory_order_relaxed) == CAP_RING_FREE;
+    while (spare++ < SPARE_RINGS && ring_prepare())
+        ;
+}
+
+static void wait_for_rate(void)
+{
+    struct cap_anchor now;
+
+    for (;;) {
+        clock_anchor(&now);
+        int64_t past = now.monotonic_ns - session.header->first.monotonic_ns;
+        if (past >= RATE_NS || stopping()) return;
+        rest((uint64_t)(RATE_NS - past));
+    }
+}
+
+static void finish(void)
+{
+    uint64_t end_tick;
+
+    drain_fix_rate();
+    drain_round(&end_tick);
+    end_trace(end_tick, how);
+    /* Release: the trace is in place before it is said so. */
+    atomic_store_explicit(&done, 1, memory_order_release);
+    futex_wake(&done, INT32_MAX);
+}
+
+static void *run(void *unused)
+{
+    uint64_t pause = FIRST_NS, end_tick;
+
+    prctl(PR_SET_NAME, "cgtrace", 0, 0, 0);
+    record_self.busy = true; /* nothing that this thread does is recorded */
+    keep_spares();
+    wait_for_rate();
+    drain_fix_rate();
+    while (!stopping()) {
+        if (drain_round(&end_tick) > 0)
+            pause = BUSY_NS;
+        else if ((pause *= 2) > IDLE_NS)
+            pause = IDLE_NS;
+        keep_spares();
+        clock_anchor(&session.header->last);
+        atomic_fetch_add_explicit(&rounds, 1, memory_order_relaxed);
+        if (!stopping()) rest(pause);
+    }
+    finish();
+    return unused;
+}
+
+/* ---- opening ---- */
+
+static bool open_state(void)
+{
+    struct jsonl_state *state = &writer.state;
+    uint32_t apis = session.header->api_count;
+    uint64_t numbers = session.header->strings_bytes / 8;
+    size_t bytes = WRITER_BUFFER + numbers / 8 + apis * sizeof(struct jsonl_api);
+    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct jsonl_api *table;
+
+    if (memory == MAP_FAILED) return false;
+    memset(&writer, 0, sizeof writer);
+    writer.buffer = memory;
+    table = (struct jsonl_api *)(memory + WRITER_BUFFER + numbers / 8);
+    *state = (struct jsonl_state){.clock = session.header->clock,
+                                  .strings = session.strings,
+                                  .strings_bytes = session.header->strings_used,
+                                  .apis = table,
+                                  .api_count = apis,
+                                  .whole = (uint64_t *)(memory + WRITER_BUFFER),
+                                  .whole_limit = numbers};
+    return jsonl_apis(table, apis, session.header->api_first, session.strings, state->strings_bytes);
+}
+
+int writer_open(void)
+{
+    char *out;
+
+    if (!open_state()) return ENOMEM;
+    writer.meta_room = strlen(session.header->meta) + META_RESERVE;
+    if (writer.meta_room + 4096 > WRITER_BUFFER) return EFBIG;
+    out = writer.buffer;
+    memset(out, ' ', writer.meta_room);
+    out[writer.meta_room] = '\n';
+    out += writer.meta_room + 1;
+    out = jsonl_own_span(out, CAP_SPAN_ROOT, 0, session.entrypoint, strlen(session.entrypoint),
+                         CAP_SOURCE_SESSION, false);
+    out = jsonl_own_span(out, CAP_SPAN_REGION, CAP_SPAN_ROOT, "process", 7, CAP_SOURCE_REGION, true);
+    writer.used = (size_t)(out - writer.buffer);
+    session.quiet = true; /* a failure here is the opening's to tell */
+    drain_flush();
+    session.quiet = session.settings.quiet;
+    return writer.error;
+}
+
+void writer_start(void)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, past;
+
+    stop = done = rounds = 0;
+    how = "exit";
+    if (pthread_attr_init(&attributes)) return;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &past);
+    running = pthread_create(&thread, &attributes, run, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &past, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
+/* ---- ending ---- */
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+bool writer_finish(unsigned limit_ms, const char *ended)
+{
+    enum { STALLED_MS = 30000 };
+    uint64_t begin = now_ms(), progress_at = begin;
+    uint32_t seen = atomic_load_explicit(&record_page->progress, memory_order_relaxed);
+
+    how = ended;
+    if (!running) {
+        finish();
+        return writer.error == 0;
+    }
+    /* Release: how the session ended comes before the request. */
+    atomic_store_explicit(&stop, 1, memory_order_release);
+    writer_wake();
+    while (!atomic_load_explicit(&done, memory_order_acquire)) {
+        uint64_t now = now_ms();
+        uint32_t progress = atomic_load_explicit(&record_page->progress, memory_order_relaxed);
+
+        if (progress != seen) progress_at = now;
+        seen = progress;
+        if (limit_ms ? now - begin >= limit_ms : now - progress_at >= STALLED_MS) return false;
+        futex_wait(&done, 0, 10 * 1000 * 1000);
+    }
+    return true;
+}

@@ -1,0 +1,32 @@
+/* A file of ours in a process that is not ours: programs close descriptors that they do not know, and then
+ * the number may name a file of theirs. */
+#ifndef CGTRACE_PRELOAD_FILE_H
+#define CGTRACE_PRELOAD_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct file {
+    int fd; /* -1: not open */
+    dev_t device;
+    ino_t inode;
+    char path[1024];
+};
+
+/* Creates path for reading and writing; fails when it exists. 0, or an errno. */
+int file_create(struct file *file, const char *path);
+/* Takes a descriptor that has no path (memfd). */
+int file_adopt(struct file *file, int fd);
+/* The descriptor, after making sure that it still is this file, opening it again by its path when it is not;
+ * -1: it cannot be had. */
+int file_descriptor(struct file *file);
+/* All of the bytes at this offset. 0, or an errno; SIGXFSZ is not delivered. */
+int file_write(struct file *file, const void *bytes, size_t length, uint64_t offset);
+/* Takes space for [offset, offset + length). 0, or an errno; EOPNOTSUPP when the file system cannot promise.
+ */
+int file_allocate(struct file *file, uint64_t offset, uint64_t length);
+void file_close(struct file *file);
+
+#endif

@@ -1,0 +1,16 @@
+/* The session's clock: which counter, and its rate. */
+#ifndef CGTRACE_PRELOAD_RECORD_CLOCK_H
+#define CGTRACE_PRELOAD_RECORD_CLOCK_H
+
+#include "common/capture.h"
+
+/* Chooses the counter; once for the process, before the first record_tick(). */
+void clock_choose(void);
+/* The three clocks, read as close together as they can be. */
+void clock_anchor(struct cap_anchor *anchor);
+/* The rate between two anchors; false: they are too close, clock is left alone. */
+bool clock_rate(struct cap_clock *clock, const struct cap_anchor *from, const struct cap_anchor *to);
+/* A clock that starts now, its rate roughly known. */
+void clock_start(struct cap_clock *clock, struct cap_anchor *first);
+
+#endif

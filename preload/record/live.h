@@ -1,0 +1,20 @@
+/* The table of live storages: address to storage. Sharded, a short lock for each shard, never held across a
+ * call. */
+#ifndef CGTRACE_PRELOAD_RECORD_LIVE_H
+#define CGTRACE_PRELOAD_RECORD_LIVE_H
+
+#include <stdbool.h>
+
+#include "preload/record/record.h"
+
+/* Forgets everything; for the opening of a session in this process. */
+void live_reset(void);
+/* Adds a storage; one that is there already under this address is returned in *past (known tells whether).
+ * False: no memory for the table. */
+bool live_add(const struct record_storage *storage, struct record_storage *past);
+/* Takes out the storage at address; false: there is none. */
+bool live_take(uint64_t address, struct record_storage *storage);
+/* Takes out up to limit storages of this owner; call again until it returns 0. */
+unsigned live_take_owner(uint64_t owner, struct record_storage *storages, unsigned limit);
+
+#endif

@@ -1,0 +1,55 @@
+/* A lock of 32 bits: spins shortly, then sleeps in the kernel. Never taken on the hot path, never held across
+ * a call into the driver or the program. Stands in the page that a forked child finds zeroed. */
+#ifndef CGTRACE_PRELOAD_RECORD_LOCK_H
+#define CGTRACE_PRELOAD_RECORD_LOCK_H
+
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static inline void cpu_relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Sleeps while *word is value, at most timeout_ns (0: no limit). */
+static inline void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
+{
+    struct timespec limit = {(time_t)(timeout_ns / 1000000000u), (long)(timeout_ns % 1000000000u)};
+
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout_ns ? &limit : NULL, NULL, 0);
+}
+
+static inline void futex_wake(_Atomic uint32_t *word, int count)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+/* 0 open, 1 held, 2 held and waited for (Drepper, "Futexes Are Tricky", 2011, mutex 2). */
+static inline void lock_take(_Atomic uint32_t *lock)
+{
+    for (int i = 0; i < 200; i++) {
+        uint32_t open = 0;
+        /* Acquire: what the last holder stored under the lock is seen. */
+        if (atomic_compare_exchange_weak_explicit(lock, &open, 1, memory_order_acquire, memory_order_relaxed))
+            return;
+        cpu_relax();
+    }
+    while (atomic_exchange_explicit(lock, 2, memory_order_acquire) != 0)
+        futex_wait(lock, 2, 0);
+}
+
+static inline void lock_give(_Atomic uint32_t *lock)
+{
+    /* Release: what was stored under the lock comes before its opening. */
+    if (atomic_exchange_explicit(lock, 0, memory_order_release) == 2) futex_wake(lock, 1);
+}
+
+#endif

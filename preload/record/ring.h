@@ -1,0 +1,136 @@
+/* The calling thread's ring: the part of recording that every call pays for, inline.
+ *
+ * Single producer, single consumer. The producer writes a slot, then `head`; the writer reads `head`, then
+ * the slots up to it, publishes them, then writes `tail`; the producer reads `tail` before it overwrites. The
+ * last ring_reserve() slots are kept for records that must not be dropped (ends and frees). */
+#ifndef CGTRACE_PRELOAD_RECORD_RING_H
+#define CGTRACE_PRELOAD_RECORD_RING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "common/capture.h"
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* One page that the kernel fills with zeros in a forked child (MADV_WIPEONFORK): so a child finds itself
+ * without a session and with every lock open, whatever its parent's threads were doing. */
+struct record_page {
+    /* The session that is open; 0 while none is, RECORD_GENERATION_NONE after its end. A thread whose own
+     * generation is the same may record. */
+    _Atomic uint64_t generation;
+    _Atomic uint32_t state; /* enum session_state */
+    _Atomic uint32_t open_lock, rings_lock, strings_lock, deferred_lock;
+    _Atomic uint32_t progress; /* the writer adds 1 after each publication; futex */
+    _Atomic uint32_t waiters;  /* producers that wait for progress */
+    _Atomic uint32_t wake;     /* 1: the writer is asked to look now; futex */
+};
+extern struct record_page *record_page;
+
+#define RECORD_GENERATION_NONE   (UINT64_MAX - 1)
+#define RECORD_GENERATION_THREAD UINT64_MAX /* of a thread that has never recorded: equals no page's */
+#define RECORD_DEPTH_MAX         512u /* open spans of one thread; deeper ones are dropped and counted */
+
+struct record_open_span {
+    uint64_t begin;
+    uint32_t span;
+    uint16_t step; /* CAP_FLAG_STEP form: its own, or that of the innermost one around it */
+    uint16_t pad;
+};
+
+struct record_thread {
+    uint64_t generation;
+    uint64_t head;     /* what ring->head holds */
+    uint64_t check_at; /* below it there is room, known without looking at tail */
+    uint64_t mask;
+    struct cap_record *slots;
+    struct cap_ring *ring;
+    struct record_open_span *stack; /* RECORD_DEPTH_MAX entries; depth of them are open and recorded */
+    uint32_t depth;
+    uint32_t skipped;   /* begins above the limit, that have no entry */
+    uint32_t span;      /* innermost open one, or the measured region */
+    uint32_t span_next; /* block of span numbers that this thread may give out */
+    uint32_t span_limit;
+    uint32_t ring_index;
+    int32_t tid;
+    uint16_t step;      /* of the innermost span that has one, CAP_FLAG_STEP form */
+    volatile bool busy; /* inside a hook: what happens in there is not recorded again */
+};
+extern __thread struct record_thread record_self __attribute__((tls_model("initial-exec")));
+
+extern bool record_tsc; /* ticks are the TSC's (or the architecture's counter), not CLOCK_MONOTONIC's */
+
+static inline uint64_t record_tick(void)
+{
+    if (likely(record_tsc)) {
+#if defined(__x86_64__)
+        return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+        uint64_t tick;
+        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(tick));
+        return tick;
+#endif
+    }
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Slots kept for what must not be dropped. */
+static inline uint64_t ring_reserve(uint64_t slots)
+{
+    return slots / 16 > 64 ? slots / 16 : 64;
+}
+
+enum ring_room {
+    RING_MAY_DROP, /* NULL when only the reserved slots are left: the record is counted as lost */
+    RING_MUST,     /* NULL only when the ring is full to the last slot: the caller defers the record */
+};
+struct cap_record *ring_slot_slow(struct record_thread *thread, enum ring_room room);
+
+/* The next slot, to be filled and committed; NULL: no room, or the session has ended under this call. */
+static inline struct cap_record *ring_slot(struct record_thread *thread, enum ring_room room)
+{
+    if (unlikely(thread->head >= thread->check_at)) return ring_slot_slow(thread, room);
+    return &thread->slots[thread->head & thread->mask];
+}
+
+static inline void ring_commit(struct record_thread *thread)
+{
+    thread->head++;
+    /* Release: the stores into the slot come before the store of head that makes it the writer's. */
+    atomic_store_explicit(&thread->ring->head, thread->head, memory_order_release);
+}
+
+/* ---- off the hot path ---- */
+
+/* Gives the calling thread a ring and the open session's generation. False: none to be had. */
+bool ring_acquire(struct record_thread *thread);
+/* Gives the ring back: its open spans end, the writer drains and frees it. */
+void ring_retire(struct record_thread *thread);
+/* Makes one more free ring, its pages present. False: no room in the directory, the limit or the file. */
+bool ring_prepare(void);
+/* Once for the process. */
+void ring_init(void);
+/* Ends the innermost open span of the thread. */
+void record_span_close(struct record_thread *thread);
+
+/* Records that found no room though they must be written: kept in memory until the writer takes them. */
+struct deferred {
+    struct cap_record record;
+    uint32_t ring;
+    int32_t tid;
+};
+void deferred_add(const struct record_thread *thread, const struct cap_record *record);
+struct deferred_block {
+    struct deferred_block *next;
+    uint32_t used;
+    struct deferred items[1023];
+};
+/* All that there are, the oldest first; the caller unmaps each block. */
+struct deferred_block *deferred_take(void);
+void deferred_reset(void);
+
+#endif

@@ -1,0 +1,83 @@
+/* The session: one for each process that records something, from its first recordable event to its end. */
+#ifndef CGTRACE_PRELOAD_RECORD_SESSION_H
+#define CGTRACE_PRELOAD_RECORD_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/capture.h"
+#include "preload/file.h"
+#include "preload/record/ring.h"
+#include "preload/settings.h"
+
+enum session_state {
+    SESSION_CLOSED, /* nothing recorded yet (also: a forked child) */
+    SESSION_OPEN,
+    SESSION_CLOSING,
+    SESSION_ENDED,
+    SESSION_DISABLED, /* by a setting, or because it could not be opened */
+};
+
+/* What of a ring is in this process' own memory. */
+struct ring_view {
+    struct cap_record *slots;
+    struct record_open_span *stack; /* of the owner */
+    struct record_open_span *open;  /* the writer's: spans begun and written, not ended; depth of them */
+    uint32_t open_depth;
+    uint64_t drained; /* the writer's: slots that it has formatted */
+};
+
+struct session_device {
+    bool known;
+    uint64_t bytes;
+    char name[120];
+};
+enum { SESSION_DEVICES = 64 };
+
+struct session {
+    struct settings settings;
+    bool settings_good;
+    char settings_error[512];
+    bool quiet;
+    pid_t pid;
+    int32_t rank;
+    unsigned families; /* enum cg_record_family */
+
+    struct file capture, part;
+    size_t map_bytes;
+    struct cap_header *header; /* the capture file up to the slots */
+    struct cap_publication *publication;
+    struct cap_ring *rings;
+    char *strings;
+    uint64_t slots_offset;             /* of the first slot in the file */
+    uint64_t slots_bytes, slots_limit; /* given to rings, and at most */
+    struct ring_view views[CAP_RINGS_MAX];
+
+    _Atomic uint32_t span_block; /* next block of span numbers */
+    _Atomic uint64_t storage;    /* last number of a storage */
+    _Atomic bool writer_failed;
+    _Atomic uint64_t lost_type[CAP_TYPE_COUNT]; /* dropped for want of room, by type */
+    uint64_t fixed_ns;                          /* time spent on opening */
+    uint32_t record_ns_1024;                    /* cost of one record, 1024ths of a nanosecond */
+
+    char trace_path[1024];
+    char host[65], entrypoint[256], run_id[64], timestamp[32];
+    int driver;
+    struct session_device devices[SESSION_DEVICES];
+};
+extern struct session session;
+
+/* Opens the session when none is open; safe from several threads. False: none, and none can be had. */
+bool session_open(void);
+
+/* session.header->gaps and its kind, without a session too. */
+uint64_t session_lost(uint32_t ring);
+
+/* strings.c: empties the table of known strings; part of opening. */
+bool strings_reset(void);
+/* Appends without looking whether it is known; 0: no room. */
+uint32_t strings_append(const char *bytes, size_t length, unsigned step);
+
+#endif

@@ -1,0 +1,112 @@
+/* Strings of the session: kernel and range names, streams. Each stands once in the capture file's string area
+ * and is known by its number. Looking one up takes no lock; adding one does. */
+#include <string.h>
+#include <sys/mman.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "common/event_table.h"
+#include "preload/record/lock.h"
+#include "preload/record/record.h"
+#include "preload/record/session.h"
+
+enum { TABLE_SLOTS = 1 << 17, ALLOCATE_BYTES = 256 << 10 };
+
+/* Open addressing, linear probing; a slot is hash << 32 | number, 0 when empty. Slots are only ever filled.
+ */
+static _Atomic uint64_t *table;
+static uint32_t table_used;
+static uint64_t allocated; /* bytes of the area that the file system has promised */
+
+bool strings_reset(void)
+{
+    if (table) munmap(table, TABLE_SLOTS * sizeof *table);
+    table =
+        mmap(NULL, TABLE_SLOTS * sizeof *table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (table == MAP_FAILED) table = NULL;
+    table_used = 0;
+    allocated = 0;
+    return table != NULL;
+}
+
+/* What the last part of a path such as trainer/update-10/forward says about a training step. */
+static unsigned step_of(const char *name, size_t length)
+{
+    size_t begin = length;
+
+    while (begin > 0 && name[begin - 1] != '/')
+        begin--;
+    for (unsigned step = 0; step < CG_STEP_COUNT; step++)
+        if (length - begin == strlen(cg_name_STEP[step]) &&
+            memcmp(name + begin, cg_name_STEP[step], length - begin) == 0)
+            return step + 1;
+    return 0;
+}
+
+static bool equals(uint32_t number, const char *bytes, size_t length)
+{
+    uint32_t head;
+
+    memcpy(&head, session.strings + (uint64_t)number * 8, 4);
+    return CAP_STRING_LENGTH(head) == length &&
+           memcmp(session.strings + (uint64_t)number * 8 + 4, bytes, length) == 0;
+}
+
+/* The number, or 0 and *at the empty slot where the string would go. */
+static uint32_t find(uint32_t hash, const char *bytes, size_t length, uint32_t *at)
+{
+    for (uint32_t i = hash & (TABLE_SLOTS - 1);; i = (i + 1) & (TABLE_SLOTS - 1)) {
+        /* Acquire: the string's bytes were stored before the slot that tells of them. */
+        uint64_t slot = atomic_load_explicit(&table[i], memory_order_acquire);
+
+        if (!slot) {
+            *at = i;
+            return 0;
+        }
+        if (slot >> 32 == hash && equals((uint32_t)slot, bytes, length)) return (uint32_t)slot;
+    }
+}
+
+uint32_t strings_append(const char *bytes, size_t length, unsigned step)
+{
+    uint64_t offset = atomic_load_explicit(&session.header->strings_used, memory_order_relaxed);
+    uint64_t end = offset + CAP_STRING_BYTES(length);
+    uint32_t head = CAP_STRING_HEAD(length, step);
+
+    if (end > session.header->strings_bytes) return 0;
+    if (end > allocated) {
+        uint64_t more = end - allocated > ALLOCATE_BYTES ? end - allocated : ALLOCATE_BYTES;
+
+        if (more > session.header->strings_bytes - allocated)
+            more = session.header->strings_bytes - allocated;
+        if (file_allocate(&session.capture, session.header->strings_offset + allocated, more)) return 0;
+        allocated += more;
+    }
+    memcpy(session.strings + offset, &head, 4);
+    memcpy(session.strings + offset + 4, bytes, length);
+    /* Release: the bytes come before the length of the area that holds them. */
+    atomic_store_explicit(&session.header->strings_used, end, memory_order_release);
+    return (uint32_t)(offset / 8);
+}
+
+uint32_t record_string(const char *bytes, size_t length)
+{
+    uint32_t hash, at, number;
+
+    if (!length || atomic_load_explicit(&record_page->state, memory_order_acquire) != SESSION_OPEN) return 0;
+    if (length > CAP_STRING_MAX) length = CAP_STRING_MAX;
+    hash = (uint32_t)XXH64(bytes, length, 0);
+    if ((number = find(hash, bytes, length, &at)) != 0) return number;
+    lock_take(&record_page->strings_lock);
+    number = find(hash, bytes, length, &at);
+    if (!number && table_used < TABLE_SLOTS / 2) {
+        number = strings_append(bytes, length, step_of(bytes, length));
+        if (number) {
+            table_used++;
+            atomic_store_explicit(&table[at], (uint64_t)hash << 32 | number, memory_order_release);
+        }
+    }
+    lock_give(&record_page->strings_lock);
+    return number;
+}

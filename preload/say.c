@@ -1,0 +1,60 @@
+#include "preload/say.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/jsonl_text.h"
+
+static dev_t device;
+static ino_t inode;
+static bool present;
+
+void say_init(void)
+{
+    struct stat now;
+
+    present = fstat(STDERR_FILENO, &now) == 0;
+    if (present) {
+        device = now.st_dev;
+        inode = now.st_ino;
+    }
+}
+
+void say(bool quiet, ...)
+{
+    char line[2048] = "cgtrace: ";
+    size_t used = strlen(line);
+    const char *part;
+    struct stat now;
+    va_list parts;
+    ssize_t ignored;
+
+    if (quiet || !present || fstat(STDERR_FILENO, &now) || now.st_dev != device || now.st_ino != inode)
+        return;
+    va_start(parts, quiet);
+    while ((part = va_arg(parts, const char *)) != NULL) {
+        size_t length = strlen(part);
+        if (length > sizeof line - 1 - used) length = sizeof line - 1 - used;
+        memcpy(line + used, part, length);
+        used += length;
+    }
+    va_end(parts);
+    line[used++] = '\n';
+    ignored = write(STDERR_FILENO, line, used);
+    (void)ignored;
+}
+
+const char *say_u64(char text[21], uint64_t value)
+{
+    *jsonl_u64(text, value) = '\0';
+    return text;
+}
+
+const char *say_error(int error)
+{
+    const char *text = strerrordesc_np(error);
+
+    return text ? text : "unknown error";
+}

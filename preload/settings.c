@@ -1,0 +1,173 @@
+#include "preload/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum setting_type { TYPE_TEXT, TYPE_CHOICE, TYPE_BYTES, TYPE_FLAG, TYPE_FILE, TYPE_WORDS, TYPE_RANKS };
+
+/* Copies, because a program may write over its environment (titles of processes do). */
+static char kept[16 * 1024];
+static size_t kept_used;
+
+static const char *keep(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = kept + kept_used;
+
+    if (size > sizeof kept - kept_used) return NULL;
+    memcpy(copy, text, size);
+    kept_used += size;
+    return copy;
+}
+
+/* The number at text; *end behind it. False: no digits, or over limit. */
+static bool parse_number(const char *text, uint64_t limit, uint64_t *number, const char **end)
+{
+    uint64_t value = 0;
+    const char *at = text;
+
+    for (; *at >= '0' && *at <= '9'; at++) {
+        value = value * 10 + (uint64_t)(*at - '0');
+        if (value > limit) return false;
+    }
+    *number = value;
+    *end = at;
+    return at > text;
+}
+
+static bool parse_bytes(const char *text, uint64_t *bytes)
+{
+    static const char units[] = "KMG";
+    const char *end, *unit;
+
+    if (!parse_number(text, UINT64_C(1) << 40, bytes, &end)) return false;
+    if (*end && (unit = strchr(units, *end & ~0x20)) != NULL && *unit) {
+        *bytes <<= 10 * (unit - units + 1);
+        end++;
+    }
+    return *end == '\0' && *bytes >= 64u << 10 && *bytes <= 256u << 20;
+}
+
+/* Index of a word of length bytes in a list separated by '|'; -1: not there. */
+static int word_index(const char *list, const char *word, size_t length)
+{
+    for (int index = 0; *list; index++) {
+        size_t here = strcspn(list, "|");
+        if (here == length && memcmp(list, word, length) == 0) return index;
+        list += here + (list[here] == '|');
+    }
+    return -1;
+}
+
+static bool parse_words(const char *text, const char *list, unsigned *bits)
+{
+    *bits = 0;
+    for (;;) {
+        size_t length = strcspn(text, ",");
+        int index = word_index(list, text, length);
+        if (index < 0) return false;
+        *bits |= 1u << index;
+        if (!text[length]) return true;
+        text += length + 1;
+    }
+}
+
+/* Walks a list of ranks; *has tells whether rank is in it. */
+static bool parse_ranks(const char *text, uint64_t rank, bool *has)
+{
+    *has = false;
+    while (*text) {
+        uint64_t first, last;
+
+        if (!parse_number(text, INT32_MAX, &first, &text)) return false;
+        last = first;
+        if (*text == '-' && !parse_number(text + 1, INT32_MAX, &last, &text)) return false;
+        if (last < first || (*text && *text != ',')) return false;
+        if (*text == ',' && !*++text) return false;
+        if (rank >= first && rank <= last) *has = true;
+    }
+    return true;
+}
+
+static bool parse_setting(enum setting_type type, const char *text, const char *allowed, void *value)
+{
+    bool has;
+    int index;
+
+    switch (type) {
+    case TYPE_RANKS:
+        if (!parse_ranks(text, 0, &has)) return false;
+        /* fall through */
+    case TYPE_TEXT:
+    case TYPE_FILE:
+        *(const char **)value = keep(text);
+        return *(const char **)value != NULL;
+    case TYPE_CHOICE:
+        index = word_index(allowed, text, strlen(text));
+        *(unsigned *)value = (unsigned)index;
+        return index >= 0;
+    case TYPE_WORDS:
+        return parse_words(text, allowed, value);
+    case TYPE_FLAG:
+        *(bool *)value = text[0] == '1';
+        return (text[0] == '0' || text[0] == '1') && !text[1];
+    case TYPE_BYTES:
+        return parse_bytes(text, value);
+    }
+    return false;
+}
+
+static void append(char **at, const char *end, const char *text, size_t limit)
+{
+    for (size_t i = 0; i < limit && text[i] && *at < end; i++)
+        *(*at)++ = (unsigned char)text[i] < 0x20 ? '?' : text[i];
+}
+
+static void complain(const char *name, const char *text, const char *allowed, char *error,
+                     unsigned error_size)
+{
+    const char *end = error + error_size - 1;
+
+    append(&error, end, name, SIZE_MAX);
+    append(&error, end, ": ", 2);
+    append(&error, end, text, 120);
+    append(&error, end, " is not allowed; allowed: ", SIZE_MAX);
+    append(&error, end, allowed, SIZE_MAX);
+    *error = '\0';
+}
+
+bool settings_read(struct settings *settings, char *error, unsigned error_size)
+{
+    const char *text;
+
+#define SETTING(member, name, type, initial, allowed, meaning)                                               \
+    text = getenv(name);                                                                                     \
+    if (!text || !*text) text = initial;                                                                     \
+    if (!parse_setting(TYPE_##type, text, allowed, &settings->member)) {                                     \
+        complain(name, text, allowed, error, error_size);                                                    \
+        return false;                                                                                        \
+    }
+    CG_SETTINGS(SETTING)
+#undef SETTING
+    return true;
+}
+
+bool settings_has_rank(const char *ranks, uint32_t rank)
+{
+    bool has;
+
+    return !*ranks || (parse_ranks(ranks, rank, &has) && has);
+}
+
+int32_t settings_rank(void)
+{
+    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *text = getenv(names[i]), *end;
+        uint64_t rank;
+
+        if (text && parse_number(text, INT32_MAX, &rank, &end) && !*end) return (int32_t)rank;
+    }
+    return -1;
+}

@@ -1,0 +1,34 @@
+/* The recorder's settings: the environment, read once. */
+#ifndef CGTRACE_PRELOAD_SETTINGS_H
+#define CGTRACE_PRELOAD_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/settings_table.h"
+
+struct settings {
+#define SETTING_TEXT                                           const char *
+#define SETTING_FILE                                           const char *
+#define SETTING_RANKS                                          const char *
+#define SETTING_CHOICE                                         unsigned
+#define SETTING_WORDS                                          unsigned
+#define SETTING_FLAG                                           bool
+#define SETTING_BYTES                                          uint64_t
+#define SETTING(member, name, type, initial, allowed, meaning) SETTING_##type member;
+    CG_SETTINGS(SETTING)
+#undef SETTING
+};
+
+/* Reads the environment. On a value that is not allowed: false, and one line that names the variable, the
+ * value and what is allowed in error. */
+bool settings_read(struct settings *settings, char *error, unsigned error_size);
+
+/* Whether this rank is in a list such as "0,2,4-7"; an empty list holds all. */
+bool settings_has_rank(const char *ranks, uint32_t rank);
+
+/* The rank that a launcher gave this process: RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID or PMI_RANK; -1: none.
+ */
+int32_t settings_rank(void);
+
+#endif

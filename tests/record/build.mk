@@ -1,0 +1,6 @@
+# The recording core without resolve/ and hooks/, in a program of its own.
+RECORD_CORE := $(call pics,$(COMMON_SRC) $(sort $(wildcard preload/*.c preload/record/*.c preload/drain/*.c)))
+$(BUILD)/tests/record/%: $(BUILD)/pic/tests/record/%.o $(RECORD_CORE)
+	@mkdir -p $(@D)
+	$(CC) $(SANITIZE) $(LDFLAGS) -rdynamic -o $@ $^ -lpthread
+TEST_TARGETS += $(BUILD)/tests/record/drive

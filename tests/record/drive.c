@@ -1,0 +1,210 @@
+/* A program that records through preload/record/record.h without any driver: the tests' hand on the recording
+ * core.
+ *
+ * usage: drive COMMAND [N...]; what it did is printed as `key value` lines. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "preload/record/record.h"
+
+enum { MALLOC, FREE, LAUNCH, COPY, SYNC, RESET };
+const char *const hook_api_names[] = {"cuMemAlloc_v2",       "cuMemFree_v2",
+                                      "cuLaunchKernel_ptsz", "cuMemcpyHtoD_v2_ptds",
+                                      "cuCtxSynchronize",    "cuDevicePrimaryCtxReset_v2"};
+const uint32_t hook_api_count = sizeof hook_api_names / sizeof *hook_api_names;
+
+static uint32_t intern(const char *text)
+{
+    return record_string(text, strlen(text));
+}
+
+static void allocate(uint64_t address, uint64_t bytes, int result)
+{
+    struct record_call call;
+
+    if (!record_enter(&call, MALLOC)) return;
+    call.device = 0;
+    record_alloc(&call, result, CAP_MEMORY_DEVICE, address, bytes, 0, 77);
+}
+
+static void release(uint64_t address, int result)
+{
+    struct record_call call;
+    struct record_storage storage;
+
+    if (!record_enter(&call, FREE)) return;
+    call.device = 0;
+    record_free_begin(&call, address, &storage);
+    record_free(&call, result, &storage, 0);
+}
+
+static void launch(uint32_t name, uint32_t stream)
+{
+    const struct record_launch what = {name, {2, 3, 4}, {32, 2, 1}, 48, stream};
+    struct record_call call;
+
+    if (!record_enter(&call, LAUNCH)) return;
+    call.device = 0;
+    record_launch(&call, 0, &what);
+}
+
+static void synchronise(void)
+{
+    struct record_call call;
+
+    if (!record_enter(&call, SYNC)) return;
+    call.device = 0;
+    record_op(&call, 0, 0, 0);
+}
+
+/* One of everything, in a known order. */
+static void everything(void)
+{
+    struct record_call call;
+    uint32_t outer, inner, stream, kernel;
+
+    record_device(0, "Simulated \"device\"", 1u << 30);
+    record_driver(13000);
+    allocate(0x1000, 4096, 0);
+    stream = intern("stream:1");
+    kernel = intern("_Z6kernelPf");
+    outer = record_span_begin(CAP_SOURCE_API, intern("trainer/update-000000000010/forward"));
+    launch(kernel, stream);
+    inner = record_span_begin(CAP_SOURCE_NVTX, intern("layer\n\"1\"\\\x01 \xff\xc3\xa9"));
+    allocate(0x2000, 100, 0);
+    record_span_end(inner);
+    record_span_end(inner); /* not open any more */
+    allocate(0x3000, UINT64_C(1) << 60, 2);
+    if (record_enter(&call, COPY)) {
+        call.device = 0;
+        record_sample(&call, 0, 10, 90, UINT64_MAX, 100);
+        record_copy(&call, 0, RECORD_COPY_HTOD, 0x1000, 0x9000, 4096, stream);
+    }
+    record_span_end(outer);
+    outer = record_span_begin(CAP_SOURCE_API, intern("backward"));
+    release(0x2000, 0);
+    release(0x2000, 0);   /* not known any more */
+    release(0x1000, 700); /* fails: lives on */
+    record_span_end(outer);
+    if (record_enter(&call, RESET)) {
+        call.device = 0;
+        record_owner_end(&call, 77, CAP_END_PRIMARY_RESET);
+        record_op(&call, 0, 0, 0);
+    }
+    allocate(0x4000, 8, 0); /* retained */
+    record_span_begin(CAP_SOURCE_API, intern("never ended"));
+    synchronise();
+}
+
+/* ---- threads ---- */
+
+struct work {
+    pthread_t thread;
+    unsigned index, count;
+};
+
+static void *work(void *argument)
+{
+    const struct work *work = argument;
+    char name[32];
+    uint32_t kernel, span = 0;
+
+    synchronise(); /* opens the session, so that the names below are kept */
+    snprintf(name, sizeof name, "kernel_%u", work->index);
+    kernel = intern(name);
+    for (unsigned i = 0; i < work->count; i++) {
+        uint64_t address = ((uint64_t)work->index + 1) << 40 | (uint64_t)i << 8;
+
+        if (i % 16 == 0) span = record_span_begin(CAP_SOURCE_API, kernel);
+        switch (i % 4) {
+        case 0:
+            allocate(address, i, 0);
+            break;
+        case 3:
+            release(address - (3 << 8), 0);
+            break;
+        default:
+            launch(kernel, 0);
+        }
+        if (i % 16 == 15) record_span_end(span);
+    }
+    return NULL;
+}
+
+static void threads(unsigned count, unsigned records)
+{
+    struct work *all = calloc(count, sizeof *all);
+
+    if (!all) exit(1);
+    for (unsigned i = 0; i < count; i++) {
+        all[i].index = i;
+        all[i].count = records;
+        pthread_create(&all[i].thread, NULL, work, &all[i]);
+    }
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(all[i].thread, NULL);
+    free(all);
+}
+
+static void names(void)
+{
+    char name[3000];
+
+    synchronise();
+    memset(name, 'x', sizeof name);
+    for (int i = 0; i < 3; i++) {
+        launch(record_string(name, sizeof name), 0);
+        launch(record_string(name, 256), 0);
+        launch(record_string(name, 257), 0);
+    }
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char one[3] = {'a', (char)byte, 'b'};
+        launch(record_string(one, 3), 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *command = argc > 1 ? argv[1] : "";
+    unsigned first = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+    unsigned second = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0;
+
+    if (strcmp(command, "nothing") == 0) return 0;
+    if (strcmp(command, "everything") == 0) {
+        everything();
+    } else if (strcmp(command, "threads") == 0) {
+        threads(first, second);
+    } else if (strcmp(command, "names") == 0) {
+        names();
+    } else if (strcmp(command, "_exit") == 0) {
+        everything();
+        _exit(7);
+    } else if (strcmp(command, "quick_exit") == 0) {
+        everything();
+        quick_exit(8);
+    } else if (strcmp(command, "abort") == 0) {
+        everything();
+        abort();
+    } else if (strcmp(command, "fork") == 0) {
+        everything();
+        if (fork() == 0) {
+            everything();
+            return 3;
+        }
+        wait(NULL);
+        everything();
+    } else if (strcmp(command, "come-and-go") == 0) {
+        for (unsigned i = 0; i < first; i++)
+            threads(4, second);
+    } else {
+        fprintf(stderr, "drive: unknown command '%s'\n", command);
+        return 2;
+    }
+    return 0;
+}
