@@ -18,6 +18,9 @@ CPPFLAGS += -D_GNU_SOURCE -DCGT_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
 ALL_CFLAGS := -std=gnu17 $(OPT) $(WARN) -fno-strict-aliasing -ffp-contract=off -MMD -MP $(CPPFLAGS) $(SANITIZE) $(CFLAGS)
 CUDA_CPPFLAGS := -isystem $(CUDA_INCLUDE)
 
+# One short line a command; V=1 shows the whole.
+say = $(if $(V),,@printf "  %-5s %s\n" $(1) $@;)
+
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 pics = $(patsubst %.c,$(BUILD)/pic/%.o,$(patsubst %.S,$(BUILD)/pic/%.o,$(1)))
 
@@ -30,7 +33,7 @@ BENCH_SRC    := $(sort $(wildcard tests/bench/bench_*.c))
 PROGRAM_SRC  := $(sort $(wildcard tests/programs/*.c))
 EXAMPLE_SRC  := $(sort $(wildcard examples/*.c))
 
-PRODUCTS := $(BUILD)/libcgtrace.so $(BUILD)/cg-analyze $(BUILD)/cgtrace
+PRODUCTS := $(BUILD)/libcgtrace.so $(BUILD)/cg-analyze $(if $(LAUNCHER_SRC),$(BUILD)/cgtrace)
 .DEFAULT_GOAL := all
 .PHONY: all deps check demo bench asan tsan tidy install uninstall clean products tests format
 .SECONDARY:
@@ -39,10 +42,10 @@ PRODUCTS := $(BUILD)/libcgtrace.so $(BUILD)/cg-analyze $(BUILD)/cgtrace
 # ---- products ------------------------------------------------------------------------------------------------
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -c -o $@ $<
 $(BUILD)/pic/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -c -o $@ $<
 # cuda.h renames functions with macros; the hooks name symbols, and take those macros back.
 $(BUILD)/gen/cuda_undef.h: $(CUDA_INCLUDE)/cuda.h
 	@mkdir -p $(@D)
@@ -50,7 +53,7 @@ $(BUILD)/gen/cuda_undef.h: $(CUDA_INCLUDE)/cuda.h
 $(call pics,$(PRELOAD_SRC)): $(BUILD)/gen/cuda_undef.h
 $(BUILD)/pic/%.o: %.S
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -fPIC -c -o $@ $<
+	$(call say,CC)$(CC) $(CPPFLAGS) -fPIC -c -o $@ $<
 
 $(BUILD)/libcommon.a: $(call objs,$(COMMON_SRC))
 	@rm -f $@; ar rcs $@ $^
@@ -59,20 +62,20 @@ $(BUILD)/libanalyzer.a: $(call objs,$(ANALYZER_SRC))
 
 # The profiled process must see libc alone: no other DT_NEEDED, no symbol beside those of the version script.
 $(BUILD)/libcgtrace.so: $(call pics,$(COMMON_SRC) $(PRELOAD_SRC)) preload/libcgtrace.map
-	$(CC) -shared $(SANITIZE) $(LDFLAGS) -Wl,--version-script=preload/libcgtrace.map -Wl,-z,defs -Wl,-z,relro \
+	$(call say,LINK)$(CC) -shared $(SANITIZE) $(LDFLAGS) -Wl,--version-script=preload/libcgtrace.map -Wl,-z,defs -Wl,-z,relro \
 	  -Wl,--as-needed -Wl,-soname,libcgtrace.so -o $@ $(filter %.o,$^)
 
 ANALYZER_LIBS := -ljansson -lz -lzstd -lcrypto -lm -lpthread
 $(BUILD)/cg-analyze: $(BUILD)/obj/analyzer/main.o $(BUILD)/libanalyzer.a $(BUILD)/libcommon.a
-	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
 $(BUILD)/cgtrace: $(call objs,$(LAUNCHER_SRC)) $(BUILD)/libcommon.a
-	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^
 
 # ---- tests ---------------------------------------------------------------------------------------------------
 UNIT_BIN := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(UNIT_SRC))
 $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libanalyzer.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
-	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -lcmocka $(ANALYZER_LIBS)
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -lcmocka $(ANALYZER_LIBS)
 BENCH_BIN := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
 
 include $(sort $(wildcard tests/*/build.mk examples/build.mk man/build.mk))
