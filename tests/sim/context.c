@@ -231,6 +231,7 @@ static CUresult synchronize(struct sim_call *call, CUcontext context)
     struct sim_context *c;
     CUresult r = sim_begin(call, SIM_NEED_INIT | SIM_NEED_UNCAPTURED);
     if (!r) r = named(call, context, &c);
+    if (!r) r = sim_capture_forbids_context(c);
     if (!r) {
         sim_wait_context(c);
         sim_pools_settle(c->device);

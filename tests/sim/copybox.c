@@ -60,21 +60,29 @@ static CUresult place(struct side *s, size_t width, size_t height, size_t depth,
     return s->kind == SIM_DEVICE || sim_map_find(*first) ? sim_check_range(*first, extent) : CUDA_SUCCESS;
 }
 
-/* Places both sides and ends the call; `r` is what was found wrong before. */
-static CUresult box(struct sim_call *call, CUresult r, struct side *dst, struct side *src, size_t width,
-                    size_t height, size_t depth, bool peer, CUstream stream, bool wait)
+/* Places both sides and fills in the work; also what the ledger says of a copy that is refused. */
+static CUresult box_op(struct side *dst, struct side *src, size_t width, size_t height, size_t depth,
+                       bool peer, struct sim_op *op)
 {
-    struct sim_op op = {0};
     struct sim_copy b = {.width = width, .height = height, .depth = depth};
     uint64_t to = 0, from = 0;
-    if (!r) r = place(dst, width, height, depth, &to, &b.dst_slice);
+    CUresult r = place(dst, width, height, depth, &to, &b.dst_slice);
     if (!r) r = place(src, width, height, depth, &from, &b.src_slice);
     b.dst = (uint8_t *)(uintptr_t)to;
     b.src = (const uint8_t *)(uintptr_t)from;
     b.dst_pitch = dst->pitch;
     b.src_pitch = src->pitch;
-    sim_copy_op(&op, &b, peer ? SIM_PEER : dst->kind, src->kind, width * height * depth);
-    return sim_copy_end(call, r, &op, stream, wait);
+    sim_copy_op(op, &b, peer ? SIM_PEER : dst->kind, src->kind, width * height * depth);
+    return r;
+}
+
+/* Ends the call; `r` is what was found wrong before. */
+static CUresult box(struct sim_call *call, CUresult r, struct side *dst, struct side *src, size_t width,
+                    size_t height, size_t depth, bool peer, CUstream stream, bool wait)
+{
+    struct sim_op op = {0};
+    CUresult placed = box_op(dst, src, width, height, depth, peer, &op);
+    return sim_copy_end(call, r ? r : placed, &op, stream, wait);
 }
 
 static CUresult begin(struct sim_call *call, const void *copy, bool wait)
@@ -98,17 +106,25 @@ SIM_PAIR(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D *copy), copy_2d, co
 SIM_PAIR(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D *copy, CUstream stream), copy_2d, copy, stream,
          false)
 
-static CUresult copy_3d(struct sim_call *call, const CUDA_MEMCPY3D *c, CUstream stream, bool wait)
+CUresult sim_copy_3d(const CUDA_MEMCPY3D *c, struct sim_op *op)
 {
-    CUresult r = begin(call, c, wait);
-    if (!c) return sim_end(call, r, NULL);
     struct side dst = {
         .x = c->dstXInBytes, .y = c->dstY, .z = c->dstZ, .pitch = c->dstPitch, .height = c->dstHeight};
     struct side src = {
         .x = c->srcXInBytes, .y = c->srcY, .z = c->srcZ, .pitch = c->srcPitch, .height = c->srcHeight};
-    if (!r) r = side(&dst, c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray);
+    CUresult r = side(&dst, c->dstMemoryType, c->dstHost, c->dstDevice, c->dstArray);
     if (!r) r = side(&src, c->srcMemoryType, c->srcHost, c->srcDevice, c->srcArray);
-    return box(call, r, &dst, &src, c->WidthInBytes, c->Height, c->Depth, false, stream, wait);
+    CUresult placed = box_op(&dst, &src, c->WidthInBytes, c->Height, c->Depth, false, op);
+    return r ? r : placed;
+}
+
+static CUresult copy_3d(struct sim_call *call, const CUDA_MEMCPY3D *c, CUstream stream, bool wait)
+{
+    struct sim_op op = {0};
+    CUresult r = begin(call, c, wait);
+    if (!c) return sim_end(call, r, NULL);
+    CUresult made = sim_copy_3d(c, &op);
+    return sim_copy_end(call, r ? r : made, &op, stream, wait);
 }
 SIM_PAIR(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D *copy), copy_3d, copy, NULL, true)
 SIM_PAIR(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D *copy, CUstream stream), copy_3d, copy, stream,

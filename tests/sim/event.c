@@ -75,7 +75,7 @@ CUresult CUDAAPI cuEventQuery(CUevent event)
 {
     SIM_CALL(call);
     struct sim_event *e = (struct sim_event *)event;
-    CUresult r = sim_begin(&call, SIM_NEED_INIT);
+    CUresult r = sim_begin(&call, SIM_NEED_INIT | SIM_NEED_UNCAPTURED);
     if (!r && !sim_is(e, SIM_EVENT)) r = CUDA_ERROR_INVALID_HANDLE;
     if (!r && e->capture) r = CUDA_ERROR_CAPTURED_EVENT;
     if (!r && !is_done(e)) r = CUDA_ERROR_NOT_READY;
@@ -86,7 +86,7 @@ CUresult CUDAAPI cuEventSynchronize(CUevent event)
 {
     SIM_CALL(call);
     struct sim_event *e = (struct sim_event *)event;
-    CUresult r = sim_begin(&call, SIM_NEED_INIT);
+    CUresult r = sim_begin(&call, SIM_NEED_INIT | SIM_NEED_UNCAPTURED);
     if (!r && !sim_is(e, SIM_EVENT)) r = CUDA_ERROR_INVALID_HANDLE;
     if (!r && e->capture) r = CUDA_ERROR_CAPTURED_EVENT;
     if (!r && e->recorded) {

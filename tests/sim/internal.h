@@ -43,6 +43,7 @@ enum sim_magic {
     SIM_GRAPH,
     SIM_NODE,
     SIM_EXEC,
+    SIM_CAPTURE,
     SIM_EXTERNAL,
     SIM_SEMAPHORE,
     SIM_GREEN,
@@ -241,7 +242,6 @@ struct sim_context {
     uint64_t blocking_ns; /* latest end of work on any blocking stream */
     size_t limits[CU_LIMIT_MAX];
     struct sim_context *peers[SIM_MAX_DEVICES];
-    int captures; /* captures under way in its blocking streams */
     struct sim_context *next;
 };
 
@@ -250,7 +250,6 @@ struct sim_thread {
     struct sim_context *stack[SIM_MAX_STACK];
     int depth;
     CUstreamCaptureMode capture_mode;
-    int captures; /* captures begun by this thread in mode thread-local or global */
     struct sim_stream *defaults;
     struct sim_stream *per_thread[SIM_MAX_DEVICES * 2]; /* its default streams, one a context */
     struct sim_thread *next;
@@ -264,6 +263,7 @@ struct sim_event {
     uint64_t end_ns;
     struct sim_fence *fence;
     struct sim_capture *capture; /* recorded into a capture: the nodes that a waiter joins */
+    uint64_t capture_id;
     struct sim_node **nodes;
     size_t node_count;
     int ipc;
@@ -429,7 +429,7 @@ struct sim_state {
     struct sim_module *modules;
     size_t deferred; /* pieces of work whose times are not known yet */
     uint64_t next_id, next_buffer;
-    int captures_global; /* captures under way in mode global */
+    size_t captures; /* under way */
     bool ledger;
 };
 extern struct sim_state sim;
@@ -498,6 +498,10 @@ CUresult sim_capture_forbids(struct sim_call *call);
 CUresult sim_capture_op(struct sim_call *call, struct sim_stream *stream, struct sim_op *op);
 /* The same for a call that waits for one stream. */
 CUresult sim_capture_forbids_stream(struct sim_call *call, struct sim_stream *stream);
+/* The same for one that waits for a whole context. */
+CUresult sim_capture_forbids_context(struct sim_context *context);
+/* Work is about to be given to the stream: 906 if that is the legacy one while a blocking stream captures. */
+CUresult sim_capture_implicit(const struct sim_stream *stream);
 CUresult sim_capture_wait(struct sim_call *call, struct sim_stream *stream, struct sim_event *event);
 CUresult sim_capture_record(struct sim_call *call, struct sim_stream *stream, struct sim_event *event,
                             unsigned flags);
@@ -520,15 +524,18 @@ void sim_stream_free(struct sim_stream *stream);
 CUstream sim_stream_handle(const struct sim_stream *stream);
 
 /* launch.c */
-/* Fills in a kernel's work, its parameters copied, or says what is wrong with the launch. */
+/* Fills in a kernel's work, or says what is wrong with the launch. Its parameters are copied if they will be
+ * used, or are to be kept for questions. */
 CUresult sim_kernel_op(const struct sim_function *f, const unsigned grid[3], const unsigned block[3],
-                       unsigned shared, void **params, void **extra, struct sim_op *op);
+                       unsigned shared, void **params, void **extra, bool keep, struct sim_op *op);
 
 /* exec.c */
 /* Does all nodes' work in order; the exec's duration is what its nodes say. */
 void sim_exec_run(struct sim_exec *exec);
 bool sim_exec_needs_worker(const struct sim_exec *exec);
 void sim_exec_release(struct sim_exec *exec);
+/* The launch is done, or its times are known: its event nodes and memory nodes take effect. */
+void sim_exec_done(struct sim_exec *exec, uint64_t end_ns);
 
 /* timeline.c */
 /* Gives the work to the stream: it is captured, or done at once, or left to the stream's worker. Takes over
@@ -552,8 +559,8 @@ void sim_op_discard(struct sim_op *op);
 void sim_event_mark(struct sim_event *event, uint64_t end_ns, struct sim_fence *fence);
 struct sim_op *sim_op_copy(const struct sim_op *op);
 
-/* copy.c */
-uint64_t sim_copy_ns(int kind, uint64_t bytes);
+/* The same parameters in a block of their own. */
+void **sim_kernel_args(const struct sim_function *f, void **params, const uint8_t *buffer);
 
 /* symbols.c */
 CUresult sim_symbol(const char *name, int version, cuuint64_t flags, void **pfn,

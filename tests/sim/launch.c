@@ -6,7 +6,7 @@
 
 /* The parameters copied: one block of pointers, followed by the values. They come one by one, or packed in a
  * buffer. */
-static void **copy_args(const struct sim_function *f, void **params, const uint8_t *buffer)
+void **sim_kernel_args(const struct sim_function *f, void **params, const uint8_t *buffer)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < f->param_count; i++)
@@ -30,7 +30,7 @@ static const uint8_t *packed(void **extra)
 }
 
 CUresult sim_kernel_op(const struct sim_function *f, const unsigned grid[3], const unsigned block[3],
-                       unsigned shared, void **params, void **extra, struct sim_op *op)
+                       unsigned shared, void **params, void **extra, bool keep, struct sim_op *op)
 {
     const uint8_t *buffer = packed(extra);
     uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
@@ -43,7 +43,7 @@ CUresult sim_kernel_op(const struct sim_function *f, const unsigned grid[3], con
     op->duration_ns = sim.kernel_ns;
     op->u.kernel.function = (struct sim_function *)(uintptr_t)f;
     op->u.kernel.host = f->host;
-    op->u.kernel.args = f->host ? copy_args(f, params, buffer) : NULL;
+    op->u.kernel.args = f->host || (keep && (params || buffer)) ? sim_kernel_args(f, params, buffer) : NULL;
     return CUDA_SUCCESS;
 }
 
@@ -69,7 +69,7 @@ static CUresult launch(struct sim_call *call, CUfunction function, const unsigne
         op.line.stream = sim_stream_handle(stream);
         op.line.has_stream = true;
     }
-    if (!r) r = sim_kernel_op(f, grid, block, shared, params, extra, &op);
+    if (!r) r = sim_kernel_op(f, grid, block, shared, params, extra, stream->capture != NULL, &op);
     if (!r) r = sim_submit(call, stream, &op);
     return sim_submit_end(call, r, &op);
 }

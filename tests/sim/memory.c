@@ -1,7 +1,7 @@
 /* Device, managed, host and registered memory that is allocated and freed at once (not in stream order). */
 #include <string.h>
 
-#include "tests/sim/internal.h"
+#include "tests/sim/graph.h"
 
 /* Allocates, writes the line, ends the call. device -1: host. */
 static CUresult allocate(struct sim_call *call, CUresult r, int device, size_t bytes, enum sim_kind kind,
@@ -143,9 +143,11 @@ static CUresult release(struct sim_call *call, uint64_t base, unsigned kinds, CU
     if (!r && !base) return sim_end(call, r, NULL);
     if (!r) {
         if (s->context) sim_wait_context(s->context);
-        if (s->kind == SIM_K_POOL) sim_wait_device(s->device);
+        if (s->kind == SIM_K_POOL || s->kind == SIM_K_GRAPH) sim_wait_device(s->device);
         sim_line_of(&line, SIM_L_FREE, s);
-        if (s->kind == SIM_K_POOL || s->kind == SIM_K_GRAPH)
+        if (s->kind == SIM_K_GRAPH)
+            sim_graph_storage_end(s);
+        else if (s->kind == SIM_K_POOL)
             sim_pool_give_back(s);
         else
             sim_storage_free(s);

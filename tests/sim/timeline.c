@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tests/sim/internal.h"
+#include "tests/sim/graph.h"
 
 uint64_t sim_now(void)
 {
@@ -186,6 +186,7 @@ void sim_event_mark(struct sim_event *event, uint64_t end_ns, struct sim_fence *
     event->fence = fence;
     event->end_ns = end_ns;
     event->recorded = true;
+    event->capture = NULL;
 }
 
 /* ---- the timeline
@@ -218,7 +219,9 @@ static void advance(struct sim_stream *s, uint64_t end_ns)
 
 static void free_in_order(const struct sim_op *op)
 {
-    if (op->u.storage->pool)
+    if (op->u.storage->kind == SIM_K_GRAPH)
+        sim_graph_storage_end(op->u.storage);
+    else if (op->u.storage->pool)
         sim_pool_give_back(op->u.storage);
     else
         sim_storage_free(op->u.storage);
@@ -233,23 +236,26 @@ static void perform(struct sim_stream *stream, struct sim_op *op, uint64_t not_b
     if (not_before > start) start = not_before;
     if (begin > start) start = begin;
     bool real = (op->work == SIM_W_KERNEL && op->u.kernel.host) || op->work == SIM_W_HOST ||
-                op->work == SIM_W_WAIT_VALUE || op->work == SIM_W_GRAPH;
+                op->work == SIM_W_WAIT_VALUE ||
+                (op->work == SIM_W_GRAPH && sim_exec_needs_worker(op->u.exec));
+    bool waits = real && op->work != SIM_W_KERNEL; /* the host sees it run: not before its simulated time */
     uint64_t duration = op->duration_ns;
     if (real || op->line.bytes > SMALL) {
         pthread_mutex_unlock(&sim.lock);
-        if (op->work == SIM_W_HOST || op->work == SIM_W_WAIT_VALUE) sleep_unlocked(start);
+        if (waits) sleep_unlocked(start);
         begin = sim_now();
         sim_op_run(op);
         uint64_t took = sim_now() - begin;
         pthread_mutex_lock(&sim.lock);
-        if (real && op->work != SIM_W_GRAPH) duration = took;
-        if (op->work == SIM_W_HOST || op->work == SIM_W_WAIT_VALUE) start = begin > start ? begin : start;
+        if (real && (op->work != SIM_W_GRAPH || took > duration)) duration = took;
+        if (waits && begin > start) start = begin;
     } else {
         sim_op_run(op);
     }
     op->line.start_ns = start;
     op->line.end_ns = start + duration;
     if (op->work == SIM_W_FREE) free_in_order(op);
+    if (op->work == SIM_W_GRAPH) sim_exec_done(op->u.exec, start + duration);
     advance(stream, start + duration);
 }
 
@@ -390,6 +396,13 @@ CUresult sim_submit_after(struct sim_call *call, struct sim_stream *stream, stru
     op->line.stream = sim_stream_handle(stream);
     op->line.has_stream = true;
     if (stream->capture) return sim_capture_op(call, stream, op);
+    if (sim.captures) {
+        CUresult r = sim_capture_implicit(stream);
+        if (r) {
+            sim_op_discard(op);
+            return r;
+        }
+    }
     if (needs_worker(op) || (sim.deferred && must_defer(stream, waits_for)))
         return defer(stream, op, waits_for, not_before);
     if (waits_for && waits_for->end_ns > not_before) not_before = waits_for->end_ns;
