@@ -234,10 +234,10 @@ static void emit_activation_heads(struct json_doc *doc, const void *object)
     const struct overview *overview = object;
     const struct evidence *evidence = evidence_of(object);
     doc_object(doc);
-    doc_key(doc, "coverage");
-    emit_activation_state(doc, &evidence->activations.coverage);
     doc_member_u64(doc, "operation_count", evidence->activations.operation_count);
     doc_member_u64(doc, "unattributed_activation_storages", evidence->activations.unattributed_storages);
+    doc_key(doc, "coverage");
+    emit_activation_state(doc, &evidence->activations.coverage);
     doc_key(doc, "top");
     doc_object(doc);
     doc_key(doc, "device_busy");

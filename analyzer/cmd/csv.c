@@ -145,7 +145,7 @@ static int on_cell(void *context, struct shape *column, const char *text, size_t
     return set_cell(csv, name, text, length);
 }
 
-static int on_row(void *context, struct shape *shape, const char *name)
+static int on_row(void *context, struct shape *shape, const struct shape *name)
 {
     struct csv *csv = context;
     if (!is_chosen(csv, shape)) return 0;
@@ -154,7 +154,7 @@ static int on_row(void *context, struct shape *shape, const char *name)
         status = table_path(csv, shape);
         if (status == 0) status = set_cell(csv, "list", csv->path.bytes, csv->path.length);
     }
-    if (name && status == 0) status = set_cell(csv, "name", name, strlen(name));
+    if (name && status == 0) status = set_cell(csv, "name", name->key, strlen(name->key));
     if (status == 0) put_line(csv, false);
     return status ? status : csv->output->failure;
 }

@@ -5,63 +5,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
+#include "analyzer/cmd/screen.h"
 #include "analyzer/cmd/table_walk.h"
 
 enum {
-    INDENT = 2,
-    GAP = 2,           /* between columns */
     NARROWEST = 12,    /* a column of text is cut down to this */
     SCREEN_ROWS = 100, /* rows of one table on a screen */
-    WIDEST_LABEL = 40, /* names of values are padded to at most this */
+    HEADING_SIZE = 512,
+    CAPTION_SIZE = 160
 };
 
-static const char bold[] = "\033[1m", dim[] = "\033[2m", red[] = "\033[31m", yellow[] = "\033[33m",
-                  green[] = "\033[32m", plain[] = "\033[0m";
-
 struct table {
-    struct output *output;
-    size_t width; /* of the screen; SIZE_MAX: none */
-    bool colour;
-    size_t blanks;               /* held back */
+    struct screen screen;
     bool begun;                  /* something was printed */
     const struct shape *section; /* whose values were printed last */
     const struct shape *shown;   /* the table whose header was printed last */
     uint64_t rows;               /* of it, so far */
-    size_t widths[256];          /* of its columns */
     bool records;                /* it is written member by member */
-    struct text cells[256];      /* of the row that comes */
+    size_t column_room;          /* columns of the widest table */
+    size_t *widths;              /* of the columns of `shown` */
+    struct text *cells;          /* of the row that comes */
 };
 
-/* Blanks are held back until something follows them, so that no line ends in one. */
-static void put_bytes(struct table *table, const char *text, size_t length)
+static int failure_of(const struct table *table)
 {
-    static const char blanks[] = "                                ";
-    if (length == 0) return;
-    if (text[0] == '\n') table->blanks = 0;
-    while (table->blanks > 0) {
-        size_t some = table->blanks < sizeof blanks - 1 ? table->blanks : sizeof blanks - 1;
-        output_write(table->output, blanks, some);
-        table->blanks -= some;
-    }
-    output_write(table->output, text, length);
-}
-
-static void put(struct table *table, const char *text)
-{
-    put_bytes(table, text, strlen(text));
-}
-
-static void pad(struct table *table, size_t columns)
-{
-    table->blanks += columns;
-}
-
-static void colour(struct table *table, const char *sequence)
-{
-    if (table->colour) put(table, sequence);
+    return table->screen.output->failure;
 }
 
 /* ---- lists with a caption: sections that say which of how many rows they hold ---- */
@@ -92,110 +61,73 @@ static bool in_caption(const struct shape *value)
     return false;
 }
 
-static void put_caption(struct table *table, const struct shape *section)
+static void write_caption(const struct shape *section, char text[CAPTION_SIZE])
 {
     const struct shape *matched = member(section, "matched"), *offset = member(section, "offset"),
                        *next = member(section, "next_offset");
     uint64_t total = member(section, "total")->number, of = matched ? matched->number : total;
-    char text[160];
-    int used = snprintf(text, sizeof text, "%llu of %llu",
+    int used = snprintf(text, CAPTION_SIZE, "%llu of %llu",
                         (unsigned long long)member(section, "displayed")->number, (unsigned long long)of);
     if (of != total)
-        used += snprintf(text + used, sizeof text - (size_t)used, " that match, %llu in all",
+        used += snprintf(text + used, CAPTION_SIZE - (size_t)used, " that match, %llu in all",
                          (unsigned long long)total);
     if (offset && offset->number)
-        used += snprintf(text + used, sizeof text - (size_t)used, ", from %llu on",
+        used += snprintf(text + used, CAPTION_SIZE - (size_t)used, ", from %llu on",
                          (unsigned long long)offset->number);
     if (next && !next->nulls)
-        snprintf(text + used, sizeof text - (size_t)used, "; more: --offset %llu",
+        snprintf(text + used, CAPTION_SIZE - (size_t)used, "; more: --offset %llu",
                  (unsigned long long)next->number);
-    put(table, text);
 }
 
-/* ---- names ---- */
+/* ---- headings ---- */
 
-static void put_name(struct table *table, const char *name, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        put_bytes(table, name[i] == '_' ? " " : &name[i], 1);
-}
-
-/* The name of a member as a heading: all keys that lead to it. */
-static void put_heading(struct table *table, const struct shape *shape)
+/* All keys that lead to a member, of which those at the front are left out where the screen is too narrow.
+ * Returns the columns that it took. */
+static size_t put_heading(struct table *table, const struct shape *shape)
 {
     const struct shape *path[64];
-    size_t depth = 0;
+    size_t depth = 0, shown = 0, columns = 0;
     for (const struct shape *at = shape; at && depth < 64; at = at->parent)
         if (at->key[0] && !caption_list(at->parent, at)) path[depth++] = at;
-    if (table->begun && (depth || shape->key[0])) put(table, "\n");
-    colour(table, bold);
-    for (size_t i = depth; i-- > 0;) {
-        put_name(table, path[i]->key, path[i]->bare);
-        if (i > 0) put(table, " / ");
+    while (shown < depth && (shown == 0 || columns + path[shown]->label_width + 6 <= table->screen.width))
+        columns += path[shown++]->label_width + 3;
+    if (table->begun && shape->key[0]) screen_put(&table->screen, "\n");
+    screen_colour(&table->screen, SCREEN_BOLD);
+    if (shown < depth) screen_put(&table->screen, "…/ ");
+    for (size_t i = shown; i-- > 0;) {
+        const char *label = path[i]->label;
+        screen_put_bytes(&table->screen, label, terminal_fit(label, strlen(label), table->screen.width));
+        if (i > 0) screen_put(&table->screen, " / ");
     }
-    colour(table, plain);
+    screen_colour(&table->screen, SCREEN_PLAIN);
     table->section = NULL;
     table->begun = true;
+    return columns;
 }
 
-/* Verdicts stand out; everything else is plain. */
-static const char *verdict_colour(const char *text, size_t length)
+/* The heading of a list or table, with its caption; ends the line. */
+static void put_list_heading(struct table *table, const struct shape *list)
 {
-    static const struct {
-        const char *word, *sequence;
-    } verdicts[] = {
-        {"complete", green}, {"available", green}, {"present", green}, {"bound", green},
-        {"partial", yellow}, {"warning", yellow},  {"zero", yellow},   {"unavailable", dim},
-        {"missing", yellow}, {"invalid", red},     {"error", red},     {"failed", red},
-        {"non_finite", red}, {"mismatch", red},
-    };
-    for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; i++)
-        if (strlen(verdicts[i].word) == length && memcmp(verdicts[i].word, text, length) == 0)
-            return verdicts[i].sequence;
-    return NULL;
-}
-
-static void put_value(struct table *table, const char *text, size_t length)
-{
-    const char *sequence = table->colour ? verdict_colour(text, length) : NULL;
-    if (sequence) put(table, sequence);
-    put_bytes(table, text, length);
-    if (sequence) put(table, plain);
-}
-
-/* Writes text from column on, broken between words; further lines begin at the same column. */
-static void put_wrapped(struct table *table, const char *text, size_t length, size_t column)
-{
-    size_t room = table->width > column + 10 ? table->width - column : 10;
-    while (length > 0) {
-        size_t fit = terminal_fit(text, length, room), cut = fit;
-        if (fit == 0) fit = cut = length; /* a character wider than the screen */
-        if (fit < length) {
-            while (cut > 0 && text[cut] != ' ')
-                cut--;
-            if (cut == 0) cut = fit;
-        }
-        put_value(table, text, cut);
-        text += cut;
-        length -= cut;
-        while (length > 0 && *text == ' ') {
-            text++;
-            length--;
-        }
-        put(table, "\n");
-        if (length > 0) pad(table, column);
+    char caption[CAPTION_SIZE] = "";
+    size_t columns = put_heading(table, list);
+    if (caption_list(list->parent, list)) write_caption(list->parent, caption);
+    if (caption[0] && columns > 0) {
+        bool room = columns + 2 + strlen(caption) <= table->screen.width;
+        screen_put(&table->screen, room ? ": " : "\n");
+        if (!room) screen_pad(&table->screen, SCREEN_INDENT);
     }
+    screen_put(&table->screen, caption);
+    if (caption[0] || list->key[0]) screen_put(&table->screen, "\n");
 }
 
 /* ---- sections ---- */
 
-/* Columns that the names of a section's values take. */
-static size_t label_width(const struct shape *section)
+static size_t name_width(const struct table *table, const struct shape *section)
 {
     size_t widest = 0;
     for (const struct shape *child = section->first; child; child = child->next)
-        if (child->scalars && child->bare > widest && !in_caption(child)) widest = child->bare;
-    return widest < WIDEST_LABEL ? widest : WIDEST_LABEL;
+        if (child->scalars && child->label_width > widest && !in_caption(child)) widest = child->label_width;
+    return screen_name_width(&table->screen, widest);
 }
 
 static int on_open(void *context, struct shape *section)
@@ -207,29 +139,15 @@ static int on_open(void *context, struct shape *section)
         values = child->scalars > 0 && !in_caption(child);
     if (!values) return 0;
     put_heading(table, section);
-    put(table, "\n");
+    screen_put(&table->screen, "\n");
     table->section = section;
-    return table->output->failure;
+    return failure_of(table);
 }
 
 static int on_close(void *context, struct shape *section)
 {
     (void)section;
-    return ((struct table *)context)->output->failure;
-}
-
-static void put_label(struct table *table, const struct shape *value)
-{
-    size_t width = label_width(value->parent);
-    pad(table, INDENT);
-    put_name(table, value->key, value->bare);
-    pad(table, (width > value->bare ? width - value->bare : 0) + GAP);
-}
-
-static size_t value_column(const struct shape *value)
-{
-    size_t width = label_width(value->parent);
-    return INDENT + (width > value->bare ? width : value->bare) + GAP;
+    return failure_of(context);
 }
 
 static int on_value(void *context, struct shape *value, const char *text, size_t length)
@@ -237,39 +155,25 @@ static int on_value(void *context, struct shape *value, const char *text, size_t
     struct table *table = context;
     if (in_caption(value)) return 0;
     if (table->section != value->parent) { /* it comes after other sections */
-        if (table->begun && !value->parent->key[0]) put(table, "\n");
         if (value->parent->key[0]) put_heading(table, value->parent);
-        if (value->parent->key[0]) put(table, "\n");
+        if (table->begun) screen_put(&table->screen, "\n");
         table->section = value->parent;
     }
-    put_label(table, value);
-    if (length == 0)
-        put(table, "\"\"\n");
-    else
-        put_wrapped(table, text, length, value_column(value));
+    if (length == 0) text = "\"\"", length = 2;
+    screen_pair(&table->screen, SCREEN_INDENT, value->label, name_width(table, value->parent), text, length);
     table->begun = true;
     table->shown = NULL;
-    return table->output->failure;
-}
-
-/* The heading of a list or table, with its caption; ends the line. */
-static void put_list_heading(struct table *table, const struct shape *list)
-{
-    bool caption = caption_list(list->parent, list) != NULL;
-    put_heading(table, list);
-    if (caption && list->parent->key[0]) put(table, ": ");
-    if (caption) put_caption(table, list->parent);
-    if (caption || list->key[0]) put(table, "\n");
+    return failure_of(table);
 }
 
 static int on_empty(void *context, struct shape *empty)
 {
     struct table *table = context;
     if (!empty->objects) put_list_heading(table, empty);
-    pad(table, INDENT);
-    put(table, "none\n");
+    screen_pad(&table->screen, SCREEN_INDENT);
+    screen_put(&table->screen, "none\n");
     table->shown = NULL;
-    return table->output->failure;
+    return failure_of(table);
 }
 
 static int on_item(void *context, struct shape *list, const char *text, size_t length)
@@ -278,42 +182,27 @@ static int on_item(void *context, struct shape *list, const char *text, size_t l
     if (table->shown != list) {
         put_list_heading(table, list);
         table->shown = list;
-        table->rows = 0;
     }
-    pad(table, INDENT);
-    put(table, "- ");
-    put_wrapped(table, text, length, INDENT + 2);
-    return table->output->failure;
+    screen_pad(&table->screen, SCREEN_INDENT);
+    screen_put(&table->screen, "- ");
+    screen_wrapped(&table->screen, text, length, SCREEN_INDENT + 2);
+    return failure_of(table);
 }
 
 /* ---- tables ---- */
 
-enum { HEADER_SIZE = 256 };
-
-/* A column's heading: its keys, without the unit. */
-static size_t column_heading(const struct shape *table_shape, const struct shape *column,
-                             char heading[HEADER_SIZE])
-{
-    size_t length = shape_column_name(table_shape, column, heading, HEADER_SIZE);
-    size_t unit = strlen(column->key) - column->bare;
-    if (length > unit) length -= unit;
-    for (size_t i = 0; i < length; i++)
-        if (heading[i] == '_') heading[i] = ' ';
-    return length;
-}
-
-static size_t name_width(const struct shape *map)
+static size_t map_name_width(const struct shape *map)
 {
     size_t widest = 0;
     for (const struct shape *child = map->first; child; child = child->next)
-        if (strlen(child->key) > widest) widest = strlen(child->key);
+        if (child->label_width > widest) widest = child->label_width;
     return widest;
 }
 
 /* Takes columns of text down to NARROWEST, widest first, until the row fits; false when it cannot. */
 static bool fit_columns(struct table *table, const struct shape *shape, size_t used)
 {
-    while (used > table->width) {
+    while (used > table->screen.width) {
         size_t widest = SIZE_MAX, second = NARROWEST;
         for (size_t i = 0; i < shape->column_count; i++) {
             if (!shape->columns[i]->textual || table->widths[i] <= NARROWEST) continue;
@@ -325,7 +214,7 @@ static bool fit_columns(struct table *table, const struct shape *shape, size_t u
             }
         }
         if (widest == SIZE_MAX) return false;
-        size_t over = used - table->width, spare = table->widths[widest] - second;
+        size_t over = used - table->screen.width, spare = table->widths[widest] - second;
         size_t cut = over < spare ? over : spare > 0 ? spare : 1;
         table->widths[widest] -= cut;
         used -= cut;
@@ -333,182 +222,153 @@ static bool fit_columns(struct table *table, const struct shape *shape, size_t u
     return true;
 }
 
-static void lay_out(struct table *table, const struct shape *shape)
+/* Columns of the longest word of a heading. */
+static size_t word_width(const char *heading)
 {
-    char heading[HEADER_SIZE];
-    size_t used = INDENT + (shape->map ? name_width(shape) + GAP : 0);
+    size_t widest = 0;
+    while (*heading) {
+        size_t length = strcspn(heading, " "), width = terminal_width(heading, length);
+        if (width > widest) widest = width;
+        heading += length + (heading[length] == ' ');
+    }
+    return widest;
+}
+
+/* Widths of the columns for headings on one line, or broken between words; returns those of a row. */
+static size_t measure(struct table *table, const struct shape *shape, bool broken)
+{
+    char heading[HEADING_SIZE];
+    size_t used = SCREEN_INDENT + (shape->map ? map_name_width(shape) + SCREEN_GAP : 0);
     for (size_t i = 0; i < shape->column_count; i++) {
-        size_t width = column_heading(shape, shape->columns[i], heading);
+        size_t length = shape_column_heading(shape, shape->columns[i], heading, sizeof heading);
+        size_t width = broken ? word_width(heading) : terminal_width(heading, length);
         table->widths[i] = shape->columns[i]->width > width ? shape->columns[i]->width : width;
-        used += table->widths[i] + (i + 1 < shape->column_count ? GAP : 0);
+        used += table->widths[i] + (i + 1 < shape->column_count ? SCREEN_GAP : 0);
     }
-    table->records = !fit_columns(table, shape, used);
+    return used;
 }
 
-static void put_cell(struct table *table, const char *text, size_t length, size_t width, bool left, bool last)
+/* The line of the headings that begins at these places in them; false when nothing was left. */
+static bool put_heading_line(struct table *table, const struct shape *shape, size_t *places)
 {
-    size_t columns = terminal_width(text, length);
-    if (columns > width) {
-        size_t fit = terminal_fit(text, length, width - 1);
-        put_bytes(table, text, fit);
-        put(table, "…");
-        columns = terminal_width(text, fit) + 1;
-        length = 0;
-        left = true;
+    char heading[HEADING_SIZE];
+    bool more = false;
+    screen_pad(&table->screen, SCREEN_INDENT);
+    screen_colour(&table->screen, SCREEN_DIM);
+    if (shape->map) screen_pad(&table->screen, map_name_width(shape) + SCREEN_GAP);
+    for (size_t i = 0; i < shape->column_count; i++) {
+        size_t length = shape_column_heading(shape, shape->columns[i], heading, sizeof heading);
+        const char *rest = heading + places[i];
+        size_t cut = screen_line(rest, length - places[i], table->widths[i]);
+        screen_cell(&table->screen, rest, cut, table->widths[i], shape->columns[i]->textual,
+                    i + 1 == shape->column_count);
+        places[i] += cut + (rest[cut] == ' ');
+        more = more || places[i] < length;
     }
-    if (!left) pad(table, width - columns);
-    if (length) put_value(table, text, length);
-    if (left && !last) pad(table, width - columns);
-    if (!last) pad(table, GAP);
+    screen_colour(&table->screen, SCREEN_PLAIN);
+    screen_put(&table->screen, "\n");
+    return more;
 }
 
-static void begin_table(struct table *table, const struct shape *shape)
+static int begin_table(struct table *table, const struct shape *shape)
 {
-    char heading[HEADER_SIZE];
     put_list_heading(table, shape);
-    lay_out(table, shape);
     table->shown = shape;
     table->rows = 0;
-    if (table->records) return;
-    pad(table, INDENT);
-    colour(table, dim);
-    if (shape->map) pad(table, name_width(shape) + GAP);
-    for (size_t i = 0; i < shape->column_count; i++) {
-        size_t length = column_heading(shape, shape->columns[i], heading);
-        put_cell(table, heading, length, table->widths[i], shape->columns[i]->textual,
-                 i + 1 == shape->column_count);
-    }
-    colour(table, plain);
-    put(table, "\n");
+    table->records = !fit_columns(table, shape, measure(table, shape, false)) &&
+                     !fit_columns(table, shape, measure(table, shape, true));
+    if (table->records) return 0;
+    size_t *places = calloc(shape->column_count + 1, sizeof *places);
+    if (!places) return ENOMEM;
+    while (put_heading_line(table, shape, places))
+        continue;
+    free(places);
+    return 0;
 }
 
 static int on_cell(void *context, struct shape *column, const char *text, size_t length)
 {
-    struct table *table = context;
-    if (column->column_index >= sizeof table->cells / sizeof *table->cells) return EOVERFLOW;
-    struct text *cell = &table->cells[column->column_index];
+    struct text *cell = &((struct table *)context)->cells[column->column_index];
     cell->length = 0;
     return text_add(cell, text, length);
 }
 
-static void put_grid_row(struct table *table, const struct shape *shape, const char *name)
+static void put_grid_row(struct table *table, const struct shape *shape, const struct shape *name)
 {
-    pad(table, INDENT);
-    if (name) {
-        put_name(table, name, strlen(name));
-        pad(table, name_width(shape) - strlen(name) + GAP);
-    }
-    for (size_t i = 0; i < shape->column_count; i++) {
+    screen_pad(&table->screen, SCREEN_INDENT);
+    if (name)
+        screen_cell(&table->screen, name->label, strlen(name->label), map_name_width(shape), true, false);
+    size_t column = SCREEN_INDENT + (name ? map_name_width(shape) + SCREEN_GAP : 0),
+           last = shape->column_count - 1;
+    for (size_t i = 0; i < last; i++) {
         const struct text *cell = &table->cells[i];
-        put_cell(table, cell->bytes, cell->length, table->widths[i], shape->columns[i]->textual,
-                 i + 1 == shape->column_count);
+        screen_cell(&table->screen, cell->bytes, cell->length, table->widths[i], shape->columns[i]->textual,
+                    false);
+        column += table->widths[i] + SCREEN_GAP;
     }
-    put(table, "\n");
+    /* The last one has nothing beside it: it is broken into lines, not cut. */
+    const struct text *cell = &table->cells[last];
+    if (!shape->columns[last]->textual)
+        screen_cell(&table->screen, cell->bytes, cell->length, table->widths[last], false, true);
+    if (shape->columns[last]->textual)
+        screen_wrapped(&table->screen, cell->bytes, cell->length, column);
+    else
+        screen_put(&table->screen, "\n");
 }
 
 /* One line for each value of the row. */
-static void put_record(struct table *table, const struct shape *shape, const char *name)
+static void put_record(struct table *table, const struct shape *shape, const struct shape *name)
 {
-    char heading[HEADER_SIZE], number[32];
+    char heading[HEADING_SIZE], number[32];
     size_t widest = 0;
     for (size_t i = 0; i < shape->column_count; i++) {
-        size_t width = column_heading(shape, shape->columns[i], heading);
+        size_t length = shape_column_heading(shape, shape->columns[i], heading, sizeof heading);
+        size_t width = terminal_width(heading, length);
         if (width > widest) widest = width;
     }
-    pad(table, INDENT);
+    widest = screen_name_width(&table->screen, widest);
     snprintf(number, sizeof number, "%llu", (unsigned long long)table->rows);
-    colour(table, dim);
-    if (name)
-        put_name(table, name, strlen(name));
-    else
-        put(table, number);
-    colour(table, plain);
-    put(table, "\n");
+    screen_pad(&table->screen, SCREEN_INDENT);
+    screen_colour(&table->screen, SCREEN_DIM);
+    screen_put(&table->screen, name ? name->label : number);
+    screen_colour(&table->screen, SCREEN_PLAIN);
+    screen_put(&table->screen, "\n");
     for (size_t i = 0; i < shape->column_count; i++) {
-        if (table->cells[i].length == 0) continue;
-        size_t length = column_heading(shape, shape->columns[i], heading);
-        pad(table, 2 * INDENT);
-        put_bytes(table, heading, length);
-        pad(table, widest - length + GAP);
-        put_wrapped(table, table->cells[i].bytes, table->cells[i].length, 2 * INDENT + widest + GAP);
+        const struct text *cell = &table->cells[i];
+        if (cell->length == 0) continue;
+        shape_column_heading(shape, shape->columns[i], heading, sizeof heading);
+        screen_pair(&table->screen, 2 * SCREEN_INDENT, heading, widest, cell->bytes, cell->length);
     }
 }
 
-static int on_row(void *context, struct shape *shape, const char *name)
+static int on_row(void *context, struct shape *shape, const struct shape *name)
 {
     struct table *table = context;
-    if (shape->column_count > sizeof table->widths / sizeof *table->widths) return EOVERFLOW;
-    if (table->shown != shape) begin_table(table, shape);
+    if (table->shown != shape && begin_table(table, shape) != 0) return ENOMEM;
     table->rows++;
-    bool screen = table->width != SIZE_MAX;
-    if (screen && table->rows > SCREEN_ROWS) {
+    bool hidden = screen_is_real(&table->screen) && table->rows > SCREEN_ROWS;
+    if (hidden && table->rows == SCREEN_ROWS + 1) {
         char more[80];
-        snprintf(more, sizeof more, "… %llu more: --format json or csv shows them all\n",
+        snprintf(more, sizeof more, "… %llu more: --format json has them all\n",
                  (unsigned long long)(shape->rows - SCREEN_ROWS));
-        if (table->rows == SCREEN_ROWS + 1) {
-            pad(table, INDENT);
-            put(table, more);
-        }
-    } else if (table->records) {
+        screen_pad(&table->screen, SCREEN_INDENT);
+        screen_put(&table->screen, more);
+    } else if (!hidden && table->records) {
         put_record(table, shape, name);
-    } else {
+    } else if (!hidden) {
         put_grid_row(table, shape, name);
     }
     for (size_t i = 0; i < shape->column_count; i++)
         table->cells[i].length = 0;
-    return table->output->failure;
+    return failure_of(table);
 }
 
-/* ---- both passes ---- */
-
-static int no_section(void *context, struct shape *shape)
+static bool make_room(struct table *table, const struct shape *root)
 {
-    (void)context, (void)shape;
-    return 0;
-}
-static int no_text(void *context, struct shape *shape, const char *text, size_t length)
-{
-    (void)context, (void)shape, (void)text, (void)length;
-    return 0;
-}
-static int no_row(void *context, struct shape *shape, const char *name)
-{
-    (void)context, (void)shape, (void)name;
-    return 0;
-}
-const struct walk_handler walk_learn = {.open = no_section,
-                                        .close = no_section,
-                                        .value = no_text,
-                                        .item = no_text,
-                                        .empty = no_section,
-                                        .cell = no_text,
-                                        .row = no_row};
-
-int walk_document(struct walk *walk, const struct document *document)
-{
-    struct json_events events;
-    json_events_start(&events, walk_event, walk);
-    struct json_doc *doc = doc_start(DOC_COMPACT, DOC_DECLARED, json_events_sink, &events);
-    if (!doc) return ENOMEM;
-    (document->people ? document->people : document->emit)(doc, document->object);
-    int failure = doc_finish(doc);
-    json_events_end(&events);
-    return failure;
-}
-
-static size_t screen_width(void)
-{
-    struct winsize size;
-    const char *columns = getenv("COLUMNS");
-    if (columns && atoi(columns) > 0) return (size_t)atoi(columns);
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-    return 80;
-}
-
-static bool want_colour(void)
-{
-    const char *no_colour = getenv("NO_COLOR"), *terminal = getenv("TERM");
-    return !(no_colour && *no_colour) && !(terminal && strcmp(terminal, "dumb") == 0);
+    table->column_room = shape_most_columns(root);
+    table->widths = calloc(table->column_room + 1, sizeof *table->widths);
+    table->cells = calloc(table->column_room + 1, sizeof *table->cells);
+    return table->widths && table->cells;
 }
 
 int table_write(const struct document *document, bool to_stdout, struct output *output)
@@ -520,24 +380,19 @@ int table_write(const struct document *document, bool to_stdout, struct output *
                                              .empty = on_empty,
                                              .cell = on_cell,
                                              .row = on_row};
-    struct table *table = calloc(1, sizeof *table);
-    if (!table) return ENOMEM;
-    bool screen = to_stdout && isatty(STDOUT_FILENO);
-    table->output = output;
-    table->width = screen ? screen_width() : SIZE_MAX;
-    table->colour = screen && want_colour();
-
+    struct table table = {.screen = screen_of(output, to_stdout)};
     struct walk walk;
     walk_start(&walk, &walk_learn, NULL, false);
     int failure = walk_document(&walk, document);
-    if (!failure && !shape_columns(&walk.root)) failure = ENOMEM;
+    if (!failure && (!shape_columns(&walk.root) || !make_room(&table, &walk.root))) failure = ENOMEM;
     if (!failure) {
-        walk_again(&walk, &show, table);
+        walk_again(&walk, &show, &table);
         failure = walk_document(&walk, document);
     }
     walk_free(&walk);
-    for (size_t i = 0; i < sizeof table->cells / sizeof *table->cells; i++)
-        free(table->cells[i].bytes);
-    free(table);
+    for (size_t i = 0; table.cells && i < table.column_room; i++)
+        free(table.cells[i].bytes);
+    free(table.cells);
+    free(table.widths);
     return failure;
 }

@@ -93,7 +93,7 @@ static bool map_columns(struct shape *map)
 }
 
 /* The next shape that is not inside of one. */
-static struct shape *next_beside(struct shape *at)
+static struct shape *next_beside(const struct shape *at)
 {
     while (at && !at->next)
         at = at->parent;
@@ -117,7 +117,16 @@ bool shape_columns(struct shape *root)
     return true;
 }
 
-size_t shape_column_name(const struct shape *table, const struct shape *column, char *out, size_t size)
+size_t shape_most_columns(const struct shape *root)
+{
+    size_t most = 0;
+    for (const struct shape *at = root; at; at = at->first ? at->first : next_beside(at))
+        if (at->column_count > most) most = at->column_count;
+    return most;
+}
+
+static size_t join_path(const struct shape *table, const struct shape *column, bool labels, char *out,
+                        size_t size)
 {
     const struct shape *path[64];
     size_t depth = 0, used = 0;
@@ -125,6 +134,17 @@ size_t shape_column_name(const struct shape *table, const struct shape *column, 
         if (at->key[0] && !(table->map && at->parent == table)) path[depth++] = at;
     out[0] = '\0';
     while (depth-- > 0 && used < size)
-        used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "." : "", path[depth]->key);
+        used += (size_t)snprintf(out + used, size - used, "%s%s", used ? (labels ? ": " : ".") : "",
+                                 labels ? path[depth]->label : path[depth]->key);
     return used < size ? used : size - 1;
+}
+
+size_t shape_column_name(const struct shape *table, const struct shape *column, char *out, size_t size)
+{
+    return join_path(table, column, false, out, size);
+}
+
+size_t shape_column_heading(const struct shape *table, const struct shape *column, char *out, size_t size)
+{
+    return join_path(table, column, true, out, size);
 }

@@ -1,5 +1,7 @@
 #include "analyzer/cmd/table_walk.h"
 
+#include "analyzer/cmd/document.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,12 +26,14 @@ int text_add(struct text *text, const char *bytes, size_t length)
 void walk_start(struct walk *walk, const struct walk_handler *handler, void *context, bool raw)
 {
     static char document[] = "";
-    *walk = (struct walk){.handler = handler, .context = context, .raw = raw, .root = {.key = document}};
+    *walk = (struct walk){
+        .handler = handler, .context = context, .raw = raw, .root = {.key = document, .label = document}};
     walk->member = &walk->root;
 }
 
 void walk_again(struct walk *walk, const struct walk_handler *handler, void *context)
 {
+    walk->again = true;
     walk->handler = handler;
     walk->context = context;
     walk->depth = 0;
@@ -51,6 +55,7 @@ void walk_free(struct walk *walk)
         free(at->columns);
         if (at != &walk->root) {
             free(at->key);
+            free(at->label);
             free(at);
         }
         at = parent;
@@ -59,20 +64,47 @@ void walk_free(struct walk *walk)
     free(walk->cell.bytes);
 }
 
+/* The name of a member for people. Keys of the format are words joined by underscores and end in their unit;
+ * those of maps are data and stay as they are. */
+static char *label_of(const struct shape *parent, const char *key, size_t bare)
+{
+    size_t length = strlen(key);
+    bool data = key_names_map(parent->key);
+    char *label = malloc(4 * length + 1);
+    if (!label) return NULL;
+    terminal_text(label, key, data ? length : bare);
+    for (char *c = label; *c && !data; c++)
+        if (*c == '_') *c = ' ';
+    return label;
+}
+
+static struct shape *new_shape(const struct shape *parent, const char *key, size_t length)
+{
+    size_t bare;
+    struct shape *shape = calloc(1, sizeof *shape);
+    if (!shape) return NULL;
+    shape->unit = unit_of_key(key, length, &bare);
+    /* Members of a map of bytes, and elements of a list, have the unit of the whole. */
+    if (shape->unit == UNIT_NONE) shape->unit = parent->unit;
+    shape->key = strndup(key, length);
+    shape->label = shape->key ? label_of(parent, shape->key, bare) : NULL;
+    if (shape->label) {
+        shape->label_width = terminal_width(shape->label, strlen(shape->label));
+        return shape;
+    }
+    free(shape->key);
+    free(shape);
+    return NULL;
+}
+
 /* The member of that key, made when it is new; NULL when memory is short. */
 static struct shape *child_of(struct shape *parent, const char *key, size_t length)
 {
     for (struct shape *child = parent->first; child; child = child->next)
         if (strlen(child->key) == length && memcmp(child->key, key, length) == 0) return child;
-    struct shape *child = calloc(1, sizeof *child);
-    if (!child || !(child->key = strndup(key, length))) {
-        free(child);
-        return NULL;
-    }
+    struct shape *child = new_shape(parent, key, length);
+    if (!child) return NULL;
     child->parent = parent;
-    child->unit = unit_of_key(child->key, strlen(child->key), &child->bare);
-    /* Members of a map of bytes, and elements of a list, have the unit of the whole. */
-    if (child->unit == UNIT_NONE) child->unit = parent->unit;
     *(parent->last ? &parent->last->next : &parent->first) = child;
     parent->last = child;
     return child;
@@ -149,7 +181,7 @@ static int on_scalar(struct walk *walk, enum json_event event, const char *text,
     frame->any = true;
     learn(shape, &walk->scratch, textual);
     if (frame->role == WALK_SECTION && frame->shape->map) /* null: a row without cells */
-        return walk->handler->row(walk->context, frame->shape, shape->key);
+        return walk->handler->row(walk->context, frame->shape, shape);
     if (frame->role == WALK_SECTION)
         return walk->handler->value(walk->context, shape, walk->scratch.bytes, walk->scratch.length);
     return walk->handler->cell(walk->context, shape, walk->scratch.bytes, walk->scratch.length);
@@ -181,7 +213,7 @@ static int on_begin(struct walk *walk, bool array)
     enum walk_role role = walk->depth == 0 ? (array ? WALK_LIST : WALK_SECTION) : role_of(outer, array);
     if (role == WALK_CELL && outer->role != WALK_CELL) walk->cell.length = 0;
     if (walk->depth > 0 && outer->role != WALK_CELL) outer->any = true;
-    if (role == WALK_ROW) outer->shape->rows++;
+    if (role == WALK_ROW && !walk->again) outer->shape->rows++;
     *(array ? &shape->arrays : &shape->objects) += 1;
     walk->frames[++walk->depth] = (struct walk_frame){.role = role, .array = array, .shape = shape};
     return role == WALK_SECTION ? walk->handler->open(walk->context, shape) : 0;
@@ -198,7 +230,7 @@ static int on_end(struct walk *walk)
     case WALK_LIST:
         return frame.any ? 0 : walk->handler->empty(walk->context, frame.shape);
     case WALK_ROW:
-        return walk->handler->row(walk->context, outer->shape, outer->array ? NULL : frame.shape->key);
+        return walk->handler->row(walk->context, outer->shape, outer->array ? NULL : frame.shape);
     case WALK_PART:
         return 0;
     case WALK_CELL:
@@ -228,4 +260,41 @@ int walk_event(void *context, enum json_event event, const char *text, size_t le
         break;
     }
     return on_scalar(walk, event, text, length);
+}
+
+/* ---- both passes ---- */
+
+static int no_section(void *context, struct shape *shape)
+{
+    (void)context, (void)shape;
+    return 0;
+}
+static int no_text(void *context, struct shape *shape, const char *text, size_t length)
+{
+    (void)context, (void)shape, (void)text, (void)length;
+    return 0;
+}
+static int no_row(void *context, struct shape *shape, const struct shape *name)
+{
+    (void)context, (void)shape, (void)name;
+    return 0;
+}
+const struct walk_handler walk_learn = {.open = no_section,
+                                        .close = no_section,
+                                        .value = no_text,
+                                        .item = no_text,
+                                        .empty = no_section,
+                                        .cell = no_text,
+                                        .row = no_row};
+
+int walk_document(struct walk *walk, const struct document *document)
+{
+    struct json_events events;
+    json_events_start(&events, walk_event, walk);
+    struct json_doc *doc = doc_start(DOC_COMPACT, DOC_DECLARED, json_events_sink, &events);
+    if (!doc) return ENOMEM;
+    (document->people ? document->people : document->emit)(doc, document->object);
+    int failure = doc_finish(doc);
+    json_events_end(&events);
+    return failure;
 }

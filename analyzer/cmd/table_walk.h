@@ -13,9 +13,10 @@
 
 /* One member, the same for all elements of an array. */
 struct shape {
-    char *key; /* "" for the document and for elements of arrays */
+    char *key;   /* "" for the document and for elements of arrays */
+    char *label; /* for people: without its unit, safe on a terminal */
+    size_t label_width;
     enum unit unit;
-    size_t bare; /* bytes of key without its unit */
     struct shape *parent, *first, *last, *next;
 
     size_t scalars, objects, arrays; /* how often it was each; null is a scalar */
@@ -46,8 +47,8 @@ struct walk_handler {
     int (*item)(void *context, struct shape *list, const char *text, size_t length);
     int (*empty)(void *context, struct shape *member); /* {} or [] */
     int (*cell)(void *context, struct shape *column, const char *text, size_t length);
-    int (*row)(void *context, struct shape *table,
-               const char *name); /* its cells have come; name: of a map */
+    /* All cells of a row have come. name is the member that a row of a map is, else NULL. */
+    int (*row)(void *context, struct shape *table, const struct shape *name);
 };
 
 enum walk_role { WALK_SECTION, WALK_LIST, WALK_ROW, WALK_PART, WALK_CELL };
@@ -59,7 +60,8 @@ struct walk_frame {
 struct walk {
     const struct walk_handler *handler;
     void *context;
-    bool raw; /* values as in JSON, without units and unescaped: for CSV */
+    bool again; /* the second pass: nothing is learnt */
+    bool raw;   /* values as in JSON, without units and unescaped: for CSV */
     struct shape root;
     struct walk_frame frames[64];
     unsigned depth;
@@ -81,6 +83,10 @@ extern const struct walk_handler walk_learn;
 
 /* After the first pass: finds the tables and their columns. False when memory is short. */
 bool shape_columns(struct shape *root);
+/* The number of columns of the table that has most. */
+size_t shape_most_columns(const struct shape *root);
+/* The same as shape_column_name() for people: labels instead of keys. */
+size_t shape_column_heading(const struct shape *table, const struct shape *column, char *out, size_t size);
 /* Name of a column of a table: keys from the row on, joined by dots. Returns the length. */
 size_t shape_column_name(const struct shape *table, const struct shape *column, char *out, size_t size);
 

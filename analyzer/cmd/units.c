@@ -29,6 +29,15 @@ enum unit unit_of_key(const char *key, size_t length, size_t *bare)
     return UNIT_NONE;
 }
 
+bool key_names_map(const char *key)
+{
+    static const char *const maps[] = {"tags", "live_bytes_by_device", "live_bytes_by_category", "schemas",
+                                       "required_reports"};
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
+        if (strcmp(maps[i], key) == 0) return true;
+    return false;
+}
+
 size_t unit_text(char text[UNIT_TEXT_SIZE], enum unit unit, uint64_t value)
 {
     static const char *const bytes[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

@@ -2,6 +2,7 @@
 #ifndef CGTRACE_ANALYZER_CMD_UNITS_H
 #define CGTRACE_ANALYZER_CMD_UNITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,6 +11,9 @@ enum unit { UNIT_NONE, UNIT_BYTES, UNIT_NANOSECONDS };
 /* The unit of a member, told by its key ("peak_live_bytes", "busy_ns"), and how many bytes of the key are
  * left when the unit is taken off its end. */
 enum unit unit_of_key(const char *key, size_t length, size_t *bare);
+
+/* Is it the key of a map, whose members are named by data (tags, devices) and not by the format? */
+bool key_names_map(const char *key);
 
 /* A count of bytes in B, KiB to EiB, or of nanoseconds in ns, µs, ms, s; three to four figures, exact below
  * the first step. Returns the length. */
