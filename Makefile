@@ -104,11 +104,11 @@ tidy:
 format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
-install: products
+install: products $(INSTALL_TARGETS)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include
 	install -m 755 $(BUILD)/cg-analyze $(BUILD)/cgtrace $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(BUILD)/libcgtrace.so $(DESTDIR)$(PREFIX)/lib
-uninstall:
+uninstall: $(UNINSTALL_TARGETS)
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/cg-analyze bin/cgtrace lib/libcgtrace.so)
 clean:
 	rm -rf build build-asan build-tsan

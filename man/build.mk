@@ -2,19 +2,20 @@
 MAN_PROGRAMS := $(BUILD)/man/pages $(BUILD)/man/completions
 $(MAN_PROGRAMS): $(BUILD)/man/%: $(BUILD)/obj/man/%.o $(BUILD)/libanalyzer.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
-	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
 $(BUILD)/man/pages.stamp: $(BUILD)/man/pages
-	$< $(BUILD)/man && touch $@
+	@rm -f $(BUILD)/man/cg-analyze*.1; $< $(BUILD)/man && touch $@
 $(BUILD)/completions/%: $(BUILD)/man/completions
 	@mkdir -p $(@D)
-	$< $* > $@
+	@$< $* > $@
 COMPLETIONS := $(addprefix $(BUILD)/completions/,bash zsh fish)
 
 EXTRA_TARGETS += $(BUILD)/man/pages.stamp $(COMPLETIONS)
 TEST_TARGETS += $(BUILD)/man/pages.stamp $(COMPLETIONS)
 INSTALL_TARGETS += install-man install-completions
+UNINSTALL_TARGETS += uninstall-man
 
-.PHONY: install-man install-completions
+.PHONY: install-man install-completions uninstall-man
 install-man: $(BUILD)/man/pages.stamp
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(BUILD)/man/cg-analyze*.1 $(DESTDIR)$(PREFIX)/share/man/man1
@@ -22,3 +23,8 @@ install-completions: $(COMPLETIONS)
 	install -Dm 644 $(BUILD)/completions/bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cg-analyze
 	install -Dm 644 $(BUILD)/completions/zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cg-analyze
 	install -Dm 644 $(BUILD)/completions/fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cg-analyze.fish
+uninstall-man:
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/cg-analyze.1 $(DESTDIR)$(PREFIX)/share/man/man1/cg-analyze-*.1 \
+	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cg-analyze \
+	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cg-analyze \
+	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cg-analyze.fish

@@ -10,26 +10,49 @@
 
 #define PAGE_DATE "November 29, 2026"
 
-/* Text of one paragraph: mdoc's special characters escaped, a sentence a line as mdoc wants it. */
+enum { LINE = 78 };
+
+static void put_character(FILE *page, const char *text, size_t i)
+{
+    if (text[i] == '\\')
+        fputs("\\e", page);
+    else if (text[i] == '-' && (i == 0 || strchr(" -(", text[i - 1])))
+        fputs("\\-", page);
+    else
+        fputc(text[i], page);
+}
+
+/* Does a sentence end before the blank at text[i]? */
+static bool sentence_ends(const char *text, size_t i)
+{
+    return i > 1 && strchr(".:?", text[i - 1]) && islower(text[i - 2]) && isupper(text[i + 1]);
+}
+
+/* Text of one paragraph: mdoc's special characters escaped, a sentence begins a line as mdoc wants it. */
 static void put_text(FILE *page, const char *text, size_t length)
 {
-    bool line_begins = true;
-    for (size_t i = 0; i < length; i++) {
-        char c = text[i];
-        if (line_begins && (c == '.' || c == '\'')) fputs("\\&", page);
-        line_begins = false;
-        if (c == '\\') {
-            fputs("\\e", page);
-        } else if (c == '-' && (i == 0 || strchr(" -(", text[i - 1]))) {
-            fputs("\\-", page);
-        } else if (c == ' ' && i > 0 && strchr(".:?", text[i - 1]) && i > 1 && islower(text[i - 2]) &&
-                   isupper(text[i + 1])) {
-            fputc('\n', page);
-            line_begins = true;
-        } else {
-            fputc(c, page);
-        }
+    size_t column = 0;
+    for (size_t i = 0; i < length;) {
+        size_t word = strcspn(text + i, " ");
+        if (word > length - i) word = length - i;
+        bool fresh = column > 0 && (sentence_ends(text, i - 1) || column + 1 + word > LINE);
+        if (column > 0) fputc(fresh ? '\n' : ' ', page);
+        column = fresh || column == 0 ? 0 : column + 1;
+        if (column == 0 && (text[i] == '.' || text[i] == '\'')) fputs("\\&", page);
+        for (size_t k = i; k < i + word; k++)
+            put_character(page, text, k);
+        column += word;
+        i += word + 1;
     }
+    fputc('\n', page);
+}
+
+/* A command as it is typed: never broken. */
+static void put_command_line(FILE *page, const char *text)
+{
+    fputs(".Dl ", page);
+    for (size_t i = 0; text[i]; i++)
+        put_character(page, text, i);
     fputc('\n', page);
 }
 
@@ -126,8 +149,7 @@ static void put_examples(FILE *page, const struct command *command)
         snprintf(about, sizeof about, "%s:", command->examples[i].about);
         about[0] = (char)toupper(about[0]);
         put_text(page, about, strlen(about));
-        fputs(".Dl ", page);
-        put_text(page, command->examples[i].line, strlen(command->examples[i].line));
+        put_command_line(page, command->examples[i].line);
     }
 }
 
@@ -144,8 +166,8 @@ static void put_command(FILE *page, const struct command *command)
         fprintf(page,
                 ".Pp\n.Ar %s\nis a trace, which may be compressed with gzip or zstd, a directory with a\n"
                 ".Pa trace.jsonl ,\na bundle, a file in a bundle, or\n.Sq -\nfor standard input.\n"
-                "When it is left out on a terminal, the newest trace or bundle in the current directory "
-                "is taken.\n",
+                "When it is left out on a terminal, the newest trace or bundle in the current\ndirectory is "
+                "taken.\n",
                 command->positional);
     put_options(page, command);
     put_exit_status(page, command->condition, false);
@@ -168,23 +190,31 @@ static void put_program(FILE *page)
         fprintf(page, ".It Xr cg-analyze-%s 1\n", commands[i]->name);
         put_sentence(page, commands[i]->about);
     }
-    fputs(
-        ".El\n.Pp\n"
-        "Options are written\n.Fl Fl output Ar FILE ,\n.Fl Fl output Ns = Ns Ar FILE ,\n.Fl o Ar FILE\nor\n"
-        ".Fl o Ns Ar FILE ;\nlong ones are not abbreviated, and none is given twice.\n"
-        "A value that begins with a dash is written behind an equals sign.\n"
-        "A file given with\n.Fl Fl output\nis replaced in one step when the result is whole; it is never one "
-        "that is read, nor in a bundle.\n"
-        ".Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
-        ".It Ev NO_COLOR\nWhen set and not empty, tables have no colours.\n"
-        ".It Ev COLUMNS\nWidth of the screen, when it should not be asked from the terminal.\n.El\n",
-        page);
+    fputs(".El\n.Pp\n"
+          "Options are written\n.Fl Fl output Ar FILE ,\n.Fl Fl output Ns = Ns Ar FILE ,\n.Fl o Ar FILE\nor\n"
+          ".Fl o Ns Ar FILE ;\nlong ones are not abbreviated, and none is given twice.\n"
+          "A value that begins with a dash is written behind an equals sign.\n"
+          "A file given with\n.Fl Fl output\nis replaced in one step when the result is whole; it is never "
+          "one\nthat is read, nor in a bundle.\n"
+          ".Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
+          ".It Ev NO_COLOR\nWhen set and not empty, tables have no colours.\n"
+          ".It Ev COLUMNS\nWidth of the screen, when it should not be asked from the terminal.\n.El\n",
+          page);
     put_exit_status(page, NULL, true);
     fputs(
         ".Sh EXAMPLES\nLook at the newest trace in this directory:\n.Dl cg-analyze overview\n.Sh SEE ALSO\n",
         page);
-    for (size_t i = 0; i < command_count; i++)
-        fprintf(page, ".Xr cg-analyze-%s 1%s\n", commands[i]->name, i + 1 < command_count ? " ," : "");
+    /* Ascending, as mdoc wants it. */
+    const struct command *last = NULL;
+    for (size_t i = 0; i < command_count; i++) {
+        const struct command *next = NULL;
+        for (size_t k = 0; k < command_count; k++)
+            if ((!last || strcmp(commands[k]->name, last->name) > 0) &&
+                (!next || strcmp(commands[k]->name, next->name) < 0))
+                next = commands[k];
+        fprintf(page, ".Xr cg-analyze-%s 1%s\n", next->name, i + 1 < command_count ? " ," : "");
+        last = next;
+    }
 }
 
 static FILE *open_page(const char *directory, const char *name)
