@@ -13,7 +13,6 @@
 #include "preload/hooks/hooks.h"
 #include "preload/record/record.h"
 
-static _Thread_local int inside;
 static char strings[4096][256];
 static uint32_t used = 1;
 
@@ -34,12 +33,6 @@ static void line(const char *format, ...)
     errno = kept; /* as the recorder does */
 }
 
-static void leave(struct record_call *call)
-{
-    (void)call;
-    inside = 0;
-}
-
 static const char *device(uint8_t number)
 {
     static _Thread_local char text[8];
@@ -48,34 +41,32 @@ static const char *device(uint8_t number)
     return text;
 }
 
-bool record_enter(struct record_call *call, uint16_t api)
+/* A session that is open from the start; the recorder's own inline functions enter it and leave it. */
+static struct record_page page = {.generation = 1};
+struct record_page *record_page = &page;
+bool record_tsc;
+__thread struct record_thread record_self __attribute__((tls_model("initial-exec"))) = {.generation = 1};
+bool record_enter_slow(bool open)
 {
-    if (inside) return false;
-    inside = 1;
-    *call = (struct record_call){.api = api, .device = CAP_NO_DEVICE};
-    return true;
+    return (void)open, false;
 }
-bool record_enter_quiet(struct record_call *call, uint16_t api)
+void record_nested(void)
 {
-    return record_enter(call, api);
-}
-void record_leave(struct record_call *call)
-{
-    leave(call);
+    line("nested");
 }
 
 void record_op(struct record_call *call, int result, uint32_t stream, uint64_t bytes)
 {
     line("op %s result=%d device=%s stream=%s bytes=%" PRIu64, hook_api_names[call->api], result,
          device(call->device), strings[stream], bytes);
-    leave(call);
+    record_leave(call);
 }
 void record_launch(struct record_call *call, int result, const struct record_launch *l)
 {
     line("launch %s result=%d device=%s stream=%s name=%s grid=%u,%u,%u block=%u,%u,%u shared=%u",
          hook_api_names[call->api], result, device(call->device), strings[l->stream], strings[l->name],
          l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->shared_bytes);
-    leave(call);
+    record_leave(call);
 }
 void record_copy(struct record_call *call, int result, enum record_copy_kind kind, uint64_t destination,
                  uint64_t source, uint64_t bytes, uint32_t stream)
@@ -83,7 +74,7 @@ void record_copy(struct record_call *call, int result, enum record_copy_kind kin
     line("copy %s result=%d device=%s stream=%s kind=%d to=%#" PRIx64 " from=%#" PRIx64 " bytes=%" PRIu64,
          hook_api_names[call->api], result, device(call->device), strings[stream], (int)kind, destination,
          source, bytes);
-    leave(call);
+    record_leave(call);
 }
 void record_alloc(struct record_call *call, int result, enum cap_memory_kind kind, uint64_t address,
                   uint64_t bytes, uint32_t stream, uint64_t owner)
@@ -92,7 +83,7 @@ void record_alloc(struct record_call *call, int result, enum cap_memory_kind kin
          " owner=%#" PRIx64,
          hook_api_names[call->api], result, device(call->device), strings[stream], (int)kind, address, bytes,
          owner);
-    leave(call);
+    record_leave(call);
 }
 void record_free_begin(struct record_call *call, uint64_t address, struct record_storage *storage)
 {
@@ -103,7 +94,7 @@ void record_free(struct record_call *call, int result, const struct record_stora
 {
     line("free %s result=%d device=%s stream=%s address=%#" PRIx64, hook_api_names[call->api], result,
          device(call->device), strings[stream], storage->address);
-    leave(call);
+    record_leave(call);
 }
 void record_owner_end(struct record_call *call, uint64_t owner, enum cap_end_reason reason)
 {
