@@ -4,6 +4,7 @@
 
 #include "analyzer/planes/array.h"
 #include "analyzer/planes/pair_map.h"
+#include "analyzer/planes/string_set.h"
 
 /* Four levels, each with its own key that ops and lifetimes have in common. For each level the map is made
  * from the keys of the lifetimes that got that far, and the ops are counted into it: it never holds keys that
@@ -25,8 +26,9 @@ struct linker {
     const struct cg_trace *trace;
     const struct logical_memory *memory;
     uint32_t *links;
-    struct pair_map names; /* of L1; its entries number the pairs for L2 */
-    struct pair_map keys;  /* of the other levels */
+    struct pair_map names;     /* of L1; its entries number the pairs for L2 */
+    struct pair_map keys;      /* of the other levels */
+    struct string_set outputs; /* of all ops: no other tensor id can find one */
 };
 
 struct key {
@@ -91,6 +93,7 @@ static bool visit_keys(struct linker *linker, enum level level, const struct lif
     *found = 0;
     for (uint32_t i = 0; i < lifetime->tensors.count; i++) {
         cg_str tensor = records->tensor_id[linker->memory->tensor_rows[lifetime->tensors.first + i]];
+        if (!string_set_has(&linker->outputs, tensor)) continue;
         struct key key =
             make_key(linker, level, records->span_id[lifetime->row], records->op_name[lifetime->row], tensor);
         if (insert) {
@@ -128,16 +131,26 @@ static bool link_by_tensor(struct linker *linker, enum level level, uint32_t oth
     return true;
 }
 
+static bool find_outputs(struct linker *linker)
+{
+    const struct cg_ops *ops = &linker->trace->op;
+    if (!string_set_make(&linker->outputs, linker->trace)) return false;
+    for (size_t i = 0; i < ops->rows; i++)
+        if (ops->output[i] != CG_ABSENT) string_set_add(&linker->outputs, ops->output[i]);
+    return true;
+}
+
 uint32_t *activation_links(const struct cg_trace *trace, const struct logical_memory *memory)
 {
     struct linker linker = {.trace = trace, .memory = memory};
     linker.links = array_raw(memory->lifetime_count, sizeof *linker.links);
-    bool done = linker.links && link_by_name(&linker) &&
+    bool done = linker.links && find_outputs(&linker) && link_by_name(&linker) &&
                 link_by_tensor(&linker, BY_NAME_AND_TENSOR, CG_NONE) &&
                 link_by_tensor(&linker, BY_SPAN_AND_TENSOR, WAITS(BY_TENSOR)) &&
                 link_by_tensor(&linker, BY_TENSOR, CG_NONE);
     pair_map_free(&linker.names);
     pair_map_free(&linker.keys);
+    string_set_free(&linker.outputs);
     if (done) return linker.links;
     free(linker.links);
     return NULL;

@@ -6,7 +6,7 @@
 
 #include "analyzer/planes/activation_links.h"
 #include "analyzer/planes/array.h"
-#include "analyzer/planes/health_steps.h"
+#include "analyzer/planes/string_set.h"
 
 typedef unsigned __int128 u128;
 
@@ -54,7 +54,7 @@ static bool mark_measured(struct profile *profile)
     size_t rows = profile->trace->span.rows;
     profile->in_measured = array_zeroed(rows, 1);
     if (!profile->in_measured) return false;
-    if (profile->measured == CG_NONE) return true;
+    if (profile->measured == CG_NONE || profile->trace->op.rows == 0) return true;
     struct span_children children = {0};
     uint32_t *stack = array_raw(rows, sizeof *stack);
     bool done = stack && span_children_make(profile->trace, &children);

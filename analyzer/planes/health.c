@@ -28,17 +28,6 @@ void health_report(struct health_pass *pass, struct health_issue issue)
     health->issues[health->issue_count++] = issue;
 }
 
-bool string_set_make(struct string_set *set, const struct cg_trace *trace)
-{
-    set->bits = array_zeroed((size_t)trace_string_count(trace) / 64 + 1, sizeof *set->bits);
-    return set->bits != NULL;
-}
-
-void string_set_free(struct string_set *set)
-{
-    free(set->bits);
-}
-
 /* The first fault of the run's fields, in the order of step 1; HEALTH_DETAIL_NONE when there is none. */
 static enum health_detail run_fault(const struct cg_trace *trace)
 {

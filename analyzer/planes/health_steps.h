@@ -5,6 +5,7 @@
 
 #include "analyzer/planes/health_codes.h"
 #include "analyzer/planes/planes.h"
+#include "analyzer/planes/string_set.h"
 
 struct health_pass {
     const struct cg_trace *trace;
@@ -27,23 +28,5 @@ bool health_edges(struct health_pass *pass);     /* step 14 */
 bool health_memory(struct health_pass *pass);    /* steps 15 and 16 */
 bool health_gradients(struct health_pass *pass); /* step 17 */
 bool health_labels(struct health_pass *pass);    /* steps 19 and 20 */
-
-/* A set of strings of the trace, one bit each. */
-struct string_set {
-    uint64_t *bits;
-};
-bool string_set_make(struct string_set *set, const struct cg_trace *trace);
-void string_set_free(struct string_set *set);
-static inline bool string_set_has(const struct string_set *set, cg_str string)
-{
-    return set->bits[string / 64] >> string % 64 & 1;
-}
-/* Was it new? */
-static inline bool string_set_add(struct string_set *set, cg_str string)
-{
-    bool had = string_set_has(set, string);
-    set->bits[string / 64] |= (uint64_t)1 << string % 64;
-    return !had;
-}
 
 #endif

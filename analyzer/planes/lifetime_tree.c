@@ -10,7 +10,7 @@ typedef unsigned __int128 u128;
 
 /* So many leaves are one node at the bottom of the tree and are walked over one by one: nodes are large,
  * leaves many, and a walk over neighbours is quicker than the levels it saves. */
-#define BLOCK 16
+#define BLOCK 32
 
 /* Below every sum of bytes (at most 2^32 lifetimes of less than 2^64), and far enough from the limit that
  * adding such sums stays below. */
@@ -61,15 +61,16 @@ static bool make_sums(struct leaf_sums *sums, size_t leaves, bool wide)
     return sums->low && (!wide || sums->high);
 }
 
-static uint64_t time_at(const struct lifetime_tree *tree, size_t place)
+static uint64_t time_at(const struct lifetime_tree *tree, size_t leaf)
 {
+    size_t place = tree->place ? tree->place[leaf] : leaf;
     return tree->trace->memory.timestamp_ns[ordered_row(tree->memory->order, place)];
 }
 
-/* The first place whose time is not before this one (or, when past, that is after it). */
+/* The first leaf whose time is not before this one (or, when past, that is after it). */
 static size_t find_leaf(const struct lifetime_tree *tree, uint64_t time, bool past)
 {
-    size_t low = 0, high = tree->trace->memory.rows;
+    size_t low = 0, high = tree->memory->point_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         uint64_t there = time_at(tree, middle);
@@ -100,7 +101,7 @@ static void pass_leaves(const struct lifetime_tree *tree, struct lifetime_node *
 static void refresh_block(struct lifetime_tree *tree, size_t block)
 {
     struct lifetime_node *node = &tree->nodes[tree->blocks + block];
-    size_t leaves = tree->trace->memory.rows + 1, first = block * BLOCK;
+    size_t leaves = tree->memory->point_count + 1, first = block * BLOCK;
     size_t last = leaves - first > BLOCK ? first + BLOCK : leaves;
     *node = nothing;
     pass_leaves(tree, node, first, last);
@@ -114,7 +115,7 @@ static void refresh_above(struct lifetime_tree *tree, size_t block)
 
 static void change(struct lifetime_tree *tree, const uint32_t *lifetimes, size_t count, bool add)
 {
-    size_t used = tree->trace->memory.rows / BLOCK + 1;
+    size_t used = tree->memory->point_count / BLOCK + 1;
     /* One pass over the whole tree is less work than many ways up. */
     bool rebuild = count > used / 8;
     for (size_t i = 0; i < count; i++) {
@@ -147,6 +148,19 @@ void lifetime_tree_remove(struct lifetime_tree *tree, const uint32_t *lifetimes,
     change(tree, lifetimes, count, false);
 }
 
+static bool find_places(struct lifetime_tree *tree)
+{
+    const struct cg_memory *records = &tree->trace->memory;
+    size_t points = 0;
+    if (tree->memory->point_count == records->rows) return true;
+    tree->place = array_raw(tree->memory->point_count, sizeof *tree->place);
+    for (size_t i = 0; tree->place && i < records->rows; i++)
+        if (i == 0 || records->timestamp_ns[ordered_row(tree->memory->order, i)] !=
+                          records->timestamp_ns[ordered_row(tree->memory->order, i - 1)])
+            tree->place[points++] = (uint32_t)i;
+    return tree->place != NULL;
+}
+
 /* Finds the leaves of all lifetimes; returns the sum of their bytes and says whether any ends when it starts.
  */
 static u128 find_leaves(struct lifetime_tree *tree, bool *instant)
@@ -165,14 +179,14 @@ static u128 find_leaves(struct lifetime_tree *tree, bool *instant)
 bool lifetime_tree_make(struct lifetime_tree *tree, const struct cg_trace *trace,
                         const struct logical_memory *memory)
 {
-    size_t leaves = trace->memory.rows + 1;
+    size_t leaves = memory->point_count + 1;
     *tree = (struct lifetime_tree){.trace = trace, .memory = memory, .blocks = 1};
     while (tree->blocks * BLOCK < leaves)
         tree->blocks *= 2;
     tree->start_leaf = array_raw(memory->lifetime_count, sizeof *tree->start_leaf);
     tree->end_leaf = array_raw(memory->lifetime_count, sizeof *tree->end_leaf);
     tree->nodes = array_raw(tree->blocks * 2, sizeof *tree->nodes);
-    bool made = tree->start_leaf && tree->end_leaf && tree->nodes;
+    bool made = tree->start_leaf && tree->end_leaf && tree->nodes && find_places(tree);
     if (made) {
         for (size_t i = 0; i < tree->blocks * 2; i++)
             tree->nodes[i] = nothing;
@@ -191,6 +205,7 @@ void lifetime_tree_free(struct lifetime_tree *tree)
         free(sums[i]->low);
         free(sums[i]->high);
     }
+    free(tree->place);
     free(tree->start_leaf);
     free(tree->end_leaf);
     free(tree->nodes);
@@ -237,14 +252,14 @@ static struct lifetime_node pass_range(const struct lifetime_tree *tree, size_t 
 
 struct lifetime_sweep lifetime_tree_sweep(const struct lifetime_tree *tree, uint64_t start, uint64_t end)
 {
-    size_t rows = tree->trace->memory.rows;
+    size_t points = tree->memory->point_count;
     size_t first = find_leaf(tree, start, true), last = find_leaf(tree, end, false);
     i128 live = live_before(tree, first);
     struct lifetime_node node = pass_range(tree, first, last);
     i128 peak = greater(live, greater(live + node.peak, node.floor_peak));
     i128 residual = live + node.sum;
     /* What ends exactly at the end is not residual; what also begins there was never counted. */
-    if (last < rows ? time_at(tree, last) == end : end == UINT64_MAX) {
+    if (last < points ? time_at(tree, last) == end : end == UINT64_MAX) {
         residual -= (i128)leaf_sum(&tree->freed, last);
         if (tree->instant.low) residual += (i128)leaf_sum(&tree->instant, last);
     }

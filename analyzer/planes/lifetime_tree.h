@@ -14,11 +14,12 @@ struct leaf_sums {
     uint32_t *high; /* what is beyond 64 bits; NULL where the bytes of all lifetimes stay within them */
 };
 
-/* A leaf is a place in the time order of the memory records; records of one time share the first one's, and
- * the leaf after the last stands for 2^64-1, the end of what never ends. */
+/* A leaf is a point of the timeline: a distinct time of memory records, ascending. The one after the last
+ * stands for 2^64-1, the end of what never ends. */
 struct lifetime_tree {
     const struct cg_trace *trace;
     const struct logical_memory *memory;
+    uint32_t *place; /* of the first record of each point, in time order; NULL when each has one */
     uint32_t *start_leaf, *end_leaf; /* by lifetime */
     struct leaf_sums added, freed;   /* by leaf, of the lifetimes in the set */
     struct leaf_sums instant;    /* the part of both whose start is its end; low is NULL when there is none */

@@ -31,8 +31,9 @@ struct health_issue {
     C(operations)                                                                                            \
     C(tensors)                                                                                               \
     C(memory_events)                                                                                         \
-    C(device_memory_samples) C(device_intervals) C(gradients) C(call_edges) C(data_edges) C(forward_spans)   \
-        C(backward_spans) C(optimizer_spans)
+    C(device_memory_samples)                                                                                 \
+    C(device_intervals)                                                                                      \
+    C(gradients) C(call_edges) C(data_edges) C(forward_spans) C(backward_spans) C(optimizer_spans)
 #define HEALTH_COVERAGE_MEMBER(name) uint64_t name;
 struct health_coverage {
     HEALTH_COVERAGE(HEALTH_COVERAGE_MEMBER)

@@ -20,7 +20,7 @@ static void groups_free(struct groups *groups)
     free(groups->row);
 }
 
-/* A counting sort by group; of_row is filled already. */
+/* A counting sort by group; of_row is filled already and is not needed further. */
 static bool gather(struct groups *groups, size_t rows, size_t count)
 {
     groups->first = array_zeroed(count + 2, sizeof *groups->first);
@@ -32,52 +32,76 @@ static bool gather(struct groups *groups, size_t rows, size_t count)
         groups->first[i] += groups->first[i - 1];
     for (size_t i = 0; i < rows; i++)
         groups->row[groups->first[groups->of_row[i] + 1]++] = (uint32_t)i;
+    free(groups->of_row);
+    groups->of_row = NULL;
     return true;
 }
+
+/* A (span, clock) pair. */
+struct span_clock {
+    cg_str span_id;
+    uint32_t clock; /* row of timing->clocks, before they are sorted */
+};
 
 struct maker {
     const struct cg_trace *trace;
     struct timing *timing;
     struct pair_map clock_map, span_map; /* (device, clock id) and (span id, clock) to their rows */
     size_t clock_capacity, span_capacity;
+    struct span_clock *spans;
     struct groups by_span, by_clock;
     struct interval *intervals; /* of one group */
     size_t string_count;
 };
 
-/* Finds the distinct clocks and (span, clock) pairs, in order of appearance, and says of each interval to
- * which it belongs. */
+/* The row of a clock, entered when it is new; CG_NONE when memory is short. */
+static uint32_t find_clock(struct maker *maker, cg_str device, cg_str clock_id)
+{
+    struct timing *timing = maker->timing;
+    bool made;
+    struct pair_entry *entry = pair_map_insert(&maker->clock_map, device, clock_id, &made);
+    if (!entry) return CG_NONE;
+    if (!made) return entry->value;
+    if (!array_room(&timing->clocks, timing->clock_count, &maker->clock_capacity, sizeof *timing->clocks))
+        return CG_NONE;
+    timing->clocks[timing->clock_count] = (struct timing_clock){.device = device, .clock_id = clock_id};
+    return entry->value = (uint32_t)timing->clock_count++;
+}
+
+/* The same for a span on a clock. */
+static uint32_t find_span(struct maker *maker, cg_str span_id, uint32_t clock)
+{
+    struct timing *timing = maker->timing;
+    bool made;
+    struct pair_entry *entry = pair_map_insert(&maker->span_map, span_id, clock, &made);
+    if (!entry) return CG_NONE;
+    if (!made) return entry->value;
+    if (!array_room(&maker->spans, timing->span_count, &maker->span_capacity, sizeof *maker->spans))
+        return CG_NONE;
+    maker->spans[timing->span_count] = (struct span_clock){span_id, clock};
+    return entry->value = (uint32_t)timing->span_count++;
+}
+
+/* Finds the distinct clocks and (span, clock) pairs, in order of appearance, and gathers the intervals by
+ * them. */
 static bool find_groups(struct maker *maker)
 {
     const struct cg_device_intervals *records = &maker->trace->device_interval;
-    struct timing *timing = maker->timing;
+    maker->by_span.of_row = array_raw(records->rows, sizeof(uint32_t));
+    maker->by_clock.of_row = array_raw(records->rows, sizeof(uint32_t));
+    if (!maker->by_span.of_row || !maker->by_clock.of_row) return false;
     for (size_t i = 0; i < records->rows; i++) {
-        bool made;
-        struct pair_entry *clock =
-            pair_map_insert(&maker->clock_map, records->device[i], records->clock_id[i], &made);
-        if (!clock) return false;
-        if (made) {
-            if (!array_room(&timing->clocks, timing->clock_count, &maker->clock_capacity,
-                            sizeof *timing->clocks))
-                return false;
-            clock->value = (uint32_t)timing->clock_count;
-            timing->clocks[timing->clock_count++] =
-                (struct timing_clock){.device = records->device[i], .clock_id = records->clock_id[i]};
-        }
-        struct pair_entry *span = pair_map_insert(&maker->span_map, records->span_id[i], clock->value, &made);
-        if (!span) return false;
-        if (made) {
-            if (!array_room(&timing->spans, timing->span_count, &maker->span_capacity, sizeof *timing->spans))
-                return false;
-            span->value = (uint32_t)timing->span_count;
-            timing->spans[timing->span_count++] = (struct timing_span){.span_id = records->span_id[i],
-                                                                       .device = records->device[i],
-                                                                       .clock_id = records->clock_id[i]};
-        }
-        maker->by_clock.of_row[i] = clock->value;
-        maker->by_span.of_row[i] = span->value;
+        uint32_t clock = find_clock(maker, records->device[i], records->clock_id[i]);
+        if (clock == CG_NONE) return false;
+        uint32_t span = find_span(maker, records->span_id[i], clock);
+        if (span == CG_NONE) return false;
+        maker->by_clock.of_row[i] = clock;
+        maker->by_span.of_row[i] = span;
     }
-    return true;
+    pair_map_free(&maker->clock_map);
+    pair_map_free(&maker->span_map);
+    return gather(&maker->by_span, records->rows, maker->timing->span_count) &&
+           gather(&maker->by_clock, records->rows, maker->timing->clock_count);
 }
 
 static uint64_t busy(struct maker *maker, const uint32_t *rows, size_t count)
@@ -109,8 +133,14 @@ static void measure(struct maker *maker)
     for (size_t i = 0; i < timing->span_count; i++) {
         const uint32_t *rows = maker->by_span.row + maker->by_span.first[i];
         size_t count = maker->by_span.first[i + 1] - maker->by_span.first[i];
-        timing->spans[i].interval_count = count;
-        timing->spans[i].busy_ns = busy(maker, rows, count);
+        const struct timing_clock *clock = &timing->clocks[maker->spans[i].clock];
+        timing->spans[i] = (struct timing_span){
+            .span_id = maker->spans[i].span_id,
+            .device = clock->device,
+            .clock_id = clock->clock_id,
+            .interval_count = count,
+            .busy_ns = busy(maker, rows, count),
+        };
         timing->spans[i].backends = distinct(maker, records->backend, rows, count);
         timing->spans[i].streams = distinct(maker, records->stream_id, rows, count);
     }
@@ -145,17 +175,12 @@ bool timing_make(const struct cg_trace *trace, struct timing *timing)
     };
     if (!rows) return true;
     struct maker maker = {.trace = trace, .timing = timing};
-    maker.by_span.of_row = array_raw(rows, sizeof(uint32_t));
-    maker.by_clock.of_row = array_raw(rows, sizeof(uint32_t));
-    bool made = maker.by_span.of_row && maker.by_clock.of_row && find_groups(&maker);
-    pair_map_free(&maker.clock_map);
-    pair_map_free(&maker.span_map);
-    made = made && gather(&maker.by_span, rows, timing->span_count) &&
-           gather(&maker.by_clock, rows, timing->clock_count);
+    bool made = find_groups(&maker);
     if (made) {
         maker.intervals = array_raw(rows, sizeof *maker.intervals);
+        timing->spans = array_raw(timing->span_count, sizeof *timing->spans);
         timing->strings = array_raw(rows * 2, sizeof *timing->strings);
-        made = maker.intervals && timing->strings;
+        made = maker.intervals && timing->spans && timing->strings;
     }
     if (made) {
         measure(&maker);
@@ -165,8 +190,11 @@ bool timing_make(const struct cg_trace *trace, struct timing *timing)
                 (void *)(uintptr_t)trace);
         array_trim(&timing->strings, maker.string_count, sizeof *timing->strings);
     }
+    pair_map_free(&maker.clock_map);
+    pair_map_free(&maker.span_map);
     groups_free(&maker.by_span);
     groups_free(&maker.by_clock);
+    free(maker.spans);
     free(maker.intervals);
     if (!made) timing_free(timing);
     return made;
