@@ -49,8 +49,7 @@ CUresult sim_copy_end(struct sim_call *call, CUresult r, struct sim_op *op, CUst
     }
     if (!r) r = sim_submit(call, stream, op);
     if (r || !wait) return sim_submit_end(call, r, op);
-    if (op->has_line && sim.ledger) sim_ledger_write(call, &op->line, r);
-    if (op->copy) op->copy->line.seq = op->line.seq;
+    sim_submit_line(call, r, op);
     sim_wait_stream(stream);
     sim_pools_settle(stream->context->device);
     return sim_end(call, r, NULL);
@@ -115,3 +114,48 @@ SIM_PAIR(cuMemcpyPeerAsync, _ptsz,
          (CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, CUcontext src_context, size_t bytes,
           CUstream stream),
          peer, dst, dst_context, src, src_context, bytes, stream, false)
+
+#if CUDA_VERSION >= 12080
+/* Each copy of a batch is work, and a line, of its own. The batch is refused whole, before the first, if it
+ * is not well formed. */
+static CUresult batch(struct sim_call *call, const CUdeviceptr *dsts, const CUdeviceptr *srcs,
+                      const size_t *sizes, size_t count, const size_t *attribute_starts,
+                      size_t attribute_count, size_t *failed, CUstream handle)
+{
+    struct sim_stream *stream = NULL;
+    CUresult r = sim_begin(call, SIM_NEED_CONTEXT);
+    if (failed) *failed = SIZE_MAX;
+    if (!r && (!count || !dsts || !srcs || !sizes || !attribute_starts || !attribute_count ||
+               attribute_count > count))
+        r = CUDA_ERROR_INVALID_VALUE;
+    if (!r && handle == NULL) r = CUDA_ERROR_INVALID_VALUE; /* not for the default stream */
+    if (!r) r = sim_stream_of(call, handle, &stream);
+    for (size_t i = 0; !r && i < count; i++) {
+        if (sim_map_find(dsts[i])) r = sim_check_range(dsts[i], sizes[i]);
+        if (!r && sim_map_find(srcs[i])) r = sim_check_range(srcs[i], sizes[i]);
+        if (r && failed) *failed = i;
+    }
+    for (size_t i = 0; !r && i < count; i++) {
+        struct sim_op op = {0};
+        struct sim_copy box = {.dst = (uint8_t *)(uintptr_t)dsts[i],
+                               .src = (const uint8_t *)(uintptr_t)srcs[i],
+                               .width = sizes[i],
+                               .height = 1,
+                               .depth = 1};
+        sim_copy_op(&op, &box, sim_side_of(SIM_ANY, dsts[i]), sim_side_of(SIM_ANY, srcs[i]), sizes[i]);
+        r = sim_submit(call, stream, &op);
+        sim_submit_line(call, r, &op);
+    }
+    return sim_end(call, r, NULL);
+}
+SIM_PAIR(cuMemcpyBatchAsync, _ptsz,
+         (CUdeviceptr * dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attributes,
+          size_t *starts, size_t attribute_count, size_t *failed, CUstream stream),
+         ((void)attributes, batch), dsts, srcs, sizes, count, starts, attribute_count, failed, stream)
+#endif
+#if CUDA_VERSION >= 13000
+SIM_PAIR(cuMemcpyBatchAsync_v2, _ptsz,
+         (CUdeviceptr * dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attributes,
+          size_t *starts, size_t attribute_count, CUstream stream),
+         ((void)attributes, batch), dsts, srcs, sizes, count, starts, attribute_count, NULL, stream)
+#endif

@@ -102,6 +102,8 @@ enum sim_line_op {
     SIM_L_COPY,
     SIM_L_MEMSET,
     SIM_L_GRAPH_LAUNCH,
+    SIM_L_MAP, /* a second way to memory that is there already */
+    SIM_L_UNMAP,
     SIM_L_DONE
 };
 
@@ -177,8 +179,10 @@ struct sim_storage {
     struct sim_pool *pool;
     int ipc_fd; /* memory file behind an exported storage, or -1 */
     uint64_t buffer_id;
-    bool freeing;             /* its free has been issued in a stream and not been done */
-    struct sim_storage *next; /* in the cache of a pool */
+    struct sim_object *handle;     /* by which the program knows it, if not by its address: deleted with it */
+    struct sim_physical *physical; /* of a mapping */
+    bool freeing;                  /* its free has been issued in a stream and not been done */
+    struct sim_storage *next;      /* in the cache of a pool */
 };
 
 struct sim_array {
@@ -476,7 +480,8 @@ struct sim_storage *sim_map_at(size_t index);
 CUresult sim_storage_new(int device, size_t bytes, enum sim_kind kind, struct sim_context *context,
                          struct sim_storage **out);
 void sim_storage_free(struct sim_storage *storage);
-/* CUDA_ERROR_INVALID_VALUE unless [address, address + bytes) lies in one storage. */
+/* CUDA_ERROR_INVALID_VALUE unless [address, address + bytes) lies in one storage, or in mappings side by
+ * side. */
 CUresult sim_check_range(uint64_t address, size_t bytes);
 size_t sim_round(size_t bytes, size_t to);
 void sim_line_of(struct sim_line *line, enum sim_line_op op, const struct sim_storage *storage);
@@ -544,6 +549,8 @@ CUresult sim_submit(struct sim_call *call, struct sim_stream *stream, struct sim
 /* The same, not before `not_before` in simulated time nor before the fence, which may be NULL. */
 CUresult sim_submit_after(struct sim_call *call, struct sim_stream *stream, struct sim_op *op,
                           struct sim_fence *waits_for, uint64_t not_before);
+/* Writes the line of submitted work; several may be submitted by one call. */
+void sim_submit_line(struct sim_call *call, CUresult result, struct sim_op *op);
 /* Ends a call that submitted work: writes its line, gives the lock back. */
 CUresult sim_submit_end(struct sim_call *call, CUresult result, struct sim_op *op);
 /* Waits until the stream (or the whole context, or all contexts of the device) is idle. */

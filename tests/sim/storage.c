@@ -89,9 +89,15 @@ struct sim_storage *sim_map_at(size_t index)
 
 CUresult sim_check_range(uint64_t address, size_t bytes)
 {
-    if (!bytes) return CUDA_SUCCESS;
-    const struct sim_storage *s = sim_map_find(address);
-    if (!s || bytes > s->bytes - (address - s->base)) return CUDA_ERROR_INVALID_VALUE;
+    while (bytes) {
+        const struct sim_storage *s = sim_map_find(address);
+        if (!s) return CUDA_ERROR_INVALID_VALUE;
+        size_t here = s->bytes - (address - s->base);
+        if (here >= bytes) return CUDA_SUCCESS;
+        if (s->kind != SIM_K_MAPPING) return CUDA_ERROR_INVALID_VALUE;
+        address += here;
+        bytes -= here;
+    }
     return CUDA_SUCCESS;
 }
 
@@ -130,6 +136,7 @@ void sim_storage_free(struct sim_storage *s)
     if (ours && s->device >= 0 && s->kind != SIM_K_IPC && s->kind != SIM_K_EXTERNAL)
         sim.devices[s->device].used -= s->reserved;
     if (s->ipc_fd >= 0) close(s->ipc_fd);
+    if (s->handle) sim_delete(s->handle);
     sim_delete(s);
 }
 
@@ -137,7 +144,7 @@ void sim_line_of(struct sim_line *line, enum sim_line_op op, const struct sim_st
 {
     line->op = op;
     line->kind = sim_kind_name[s->kind];
-    line->address = s->base;
+    line->address = s->handle ? (uint64_t)(uintptr_t)s->handle : s->base;
     line->bytes = s->bytes;
     line->device = s->device;
     line->context = s->context;

@@ -417,10 +417,15 @@ CUresult sim_submit(struct sim_call *call, struct sim_stream *stream, struct sim
     return sim_submit_after(call, stream, op, NULL, 0);
 }
 
-CUresult sim_submit_end(struct sim_call *call, CUresult result, struct sim_op *op)
+void sim_submit_line(struct sim_call *call, CUresult result, struct sim_op *op)
 {
     if (op->has_line && sim.ledger) sim_ledger_write(call, &op->line, result);
     if (op->copy) op->copy->line.seq = op->line.seq;
+}
+
+CUresult sim_submit_end(struct sim_call *call, CUresult result, struct sim_op *op)
+{
+    sim_submit_line(call, result, op);
     pthread_mutex_unlock(&sim.lock);
     return result;
 }
