@@ -217,6 +217,7 @@ enum {
     CAP_FLAG_NO_CALL = 0x1000, /* FREE, END: no op is written */
     CAP_FLAG_PREEXISTING = 0x2000, /* ALLOC: alive when the region began */
     CAP_FLAG_NO_STORAGE = 0x4000,  /* ALLOC, FREE: the call alone (it failed, or the storage is not known) */
+    CAP_FLAG_CAPTURED = 0x8000,    /* CALL, LAUNCH, COPY: no work, a node of a graph that is being captured */
 };
 
 #define CAP_NO_DEVICE 255u /* host memory and calls without a device: device "cpu" */

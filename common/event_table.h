@@ -107,6 +107,7 @@
     F(grid, "grid", U64_LIST, EXTRA, NONE, "blocks of the launch: x, y, z")                                  \
     F(block, "block", U64_LIST, EXTRA, NONE, "threads of a block: x, y, z")                                  \
     F(shared_bytes, "shared_bytes", OPT_U64, EXTRA, NONE, "dynamic shared memory of a block")                \
+    F(captured, "captured", BOOL, EXTRA, NONE, "did no work: became a node of the graph being captured")     \
     F(stream_id, "stream_id", OPT_STR, EXTRA, NONE, "stream the work was enqueued on")                       \
     F(bytes, "bytes", OPT_U64, EXTRA, NONE, "bytes copied, set or allocated")                                \
     F(error, "error", OPT_U64, EXTRA, NONE, "CUresult of a call that failed")                                \

@@ -266,6 +266,10 @@ static char *op_extras(struct jsonl_state *state, char *out, const struct cap_re
 
 static char *op_end(char *out, const struct cap_record *record)
 {
+    if (record->flags & CAP_FLAG_CAPTURED) {
+        out = jsonl_literal(out, op_captured);
+        out = jsonl_literal(out, "true");
+    }
     if (record->result) out = put_field(out, op_error, (uint32_t)record->result);
     return jsonl_literal(out, "}\n");
 }
@@ -293,16 +297,19 @@ static char *put_copy(struct jsonl_state *state, char *out, const struct cap_rec
 static char *put_launch(struct jsonl_state *state, char *out, const struct cap_record *record,
                         uint64_t correlation, int32_t tid)
 {
+    const uint32_t *grid = record->launch.grid;
+    const uint16_t *block = record->launch.block;
     bool replaced = false;
 
     out = op_head(state, out, record, record->launch.name, &replaced);
     out = op_extras(state, out, record, tid);
     out = put_field(out, op_correlation, correlation);
-    if (record->launch.grid[0]) { /* a graph launch has none */
+    /* The launch of a graph has no shape; one with a zero in it is refused, and that is the reason. */
+    if (grid[0] | grid[1] | grid[2] | block[0] | block[1] | block[2]) {
         out = jsonl_literal(out, op_grid);
-        out = put_triple(out, record->launch.grid[0], record->launch.grid[1], record->launch.grid[2]);
+        out = put_triple(out, grid[0], grid[1], grid[2]);
         out = jsonl_literal(out, op_block);
-        out = put_triple(out, record->launch.block[0], record->launch.block[1], record->launch.block[2]);
+        out = put_triple(out, block[0], block[1], block[2]);
         out = put_field(out, op_shared_bytes, record->launch.shared);
     }
     out = put_stream(state, out, record->launch.stream);

@@ -57,7 +57,7 @@ static inline void fill(struct cap_record *slot, const struct record_call *call,
     slot->session = 0;
     slot->device = call->device;
     slot->api = call->api;
-    slot->flags = 0;
+    slot->flags = call->captured ? CAP_FLAG_CAPTURED : 0;
     slot->result = result;
     slot->ticks = now > call->begin ? now - call->begin : 0;
 }
@@ -130,7 +130,7 @@ void record_copy(struct record_call *call, int result, enum record_copy_kind kin
         return;
     }
     fill(slot, call, CAP_COPY, result);
-    slot->flags = (uint16_t)kind;
+    slot->flags |= (uint16_t)kind;
     slot->copy.bytes = bytes;
     slot->copy.destination = destination;
     slot->copy.source = source;

@@ -100,6 +100,8 @@ class Recorded(Side):
     def name(self, r):
         """The launch's name as the ledger tells it: the bytes in hexadecimal when they are no UTF-8."""
         shown = r['op_name']
+        if r['api'].startswith(shown) and 'error' in r:  # refused before there was a kernel to name: named after the call
+            return None
         if 'name_full' in r or (len(shown.encode()) > 200 and 'name_raw' in r):
             self.whole_names[shown] = r.get('name_raw') or r['name_full']
         return r.get('name_raw') or r.get('name_full') or self.whole_names.get(shown) or shown
@@ -107,7 +109,7 @@ class Recorded(Side):
     def op(self, r):
         api = sys.intern(r['api'])
         op = kind_of(api)
-        if op is None or (op == 'free' and 'error' not in r and 'bytes' not in r):  # the free of a null pointer does nothing
+        if 'captured' in r or op is None or (op == 'free' and 'error' not in r and 'bytes' not in r):  # neither nodes of a graph nor the free of a null pointer do anything
             self.others += 1
             return
         if op == 'launch':
