@@ -31,7 +31,8 @@
 #define HOOK_COPY(...)       HOOK_COPY_(__VA_ARGS__)
 #define HOOK_BOX(...)        HOOK_BOX_(__VA_ARGS__)
 #define HOOK_CALL(...)       HOOK_CALL_(__VA_ARGS__)
-#define HOOK_LIFE(...)       HOOK_LIFE_(__VA_ARGS__)
+#define HOOK_LIFE(...)       HOOK_LIFE_(record_enter_quiet, __VA_ARGS__)
+#define HOOK_LOAD(...)       HOOK_LIFE_(record_enter, __VA_ARGS__)
 #define HOOK_TRACK(...)      HOOK_TRACK_(__VA_ARGS__)
 #define HOOK_CUSTOM(...)
 
@@ -54,6 +55,7 @@
         if (!enter(&call, hook_api(HOOK_##symbol, group))) return REAL(symbol) arguments;                    \
         struct hook_stream on = stream_;                                                                     \
         call.device = on.device;                                                                             \
+        call.captured = on.captured;                                                                         \
         before;                                                                                              \
         CUresult result = REAL(symbol) arguments;                                                            \
         record;                                                                                              \
@@ -69,9 +71,10 @@
 
 #define HOOK_FREE_(symbol, per_thread, parameters, arguments, address_, stream_)                             \
     HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_FREE, record_enter, parameters, arguments, stream_,         \
-                  struct record_storage storage;                                                             \
-                  record_free_begin(&call, (uint64_t)(address_), &storage),                                  \
-                  record_free(&call, (int)result, &storage, on.string))
+                  struct record_storage freed;                                                               \
+                  if (!on.captured) record_free_begin(&call, (uint64_t)(address_), &freed),                  \
+                  if (on.captured) record_op(&call, (int)result, on.string, 0);                              \
+                  else record_free(&call, (int)result, &freed, on.string))
 
 #define HOOK_LAUNCH_(symbol, per_thread, parameters, arguments, function_, grid_x_, grid_y_, grid_z_,        \
                      block_x_, block_y_, block_z_, shared_, stream_)                                         \
@@ -119,7 +122,7 @@
         enum { per_thread_form = per_thread };                                                               \
         (void)per_thread_form;                                                                               \
         struct record_call call;                                                                             \
-        struct hook_stream on = {0, CAP_NO_DEVICE};                                                          \
+        struct hook_stream on = {.device = CAP_NO_DEVICE};                                                   \
         bool recorded = record_enter_quiet(&call, hook_api(HOOK_##symbol, HOOK_GROUP_CALL));                 \
         if (recorded) on = stream_;                                                                          \
         before;                                                                                              \
@@ -127,15 +130,16 @@
         if (result == CUDA_SUCCESS) after;                                                                   \
         if (!recorded) return result;                                                                        \
         call.device = on.device;                                                                             \
+        call.captured = on.captured;                                                                         \
         record_op(&call, (int)result, on.string, 0);                                                         \
         return result;                                                                                       \
     }
 
-#define HOOK_LIFE_(symbol, per_thread, parameters, arguments, before, after, after_that)                     \
+#define HOOK_LIFE_(enter, symbol, per_thread, parameters, arguments, before, after, after_that)              \
     CUresult hook_##symbol parameters                                                                        \
     {                                                                                                        \
         struct record_call call, *within = &call;                                                            \
-        if (!record_enter_quiet(&call, HOOK_##symbol)) within = NULL;                                        \
+        if (!enter(&call, HOOK_##symbol)) within = NULL;                                                     \
         if (within) call.device = hook_device();                                                             \
         before;                                                                                              \
         CUresult result = REAL(symbol) arguments;                                                            \

@@ -142,14 +142,14 @@ struct hook_stream hook_default_stream_first(bool per_thread)
         atomic_store_explicit(&hook_legacy, string, memory_order_relaxed);
     }
     errno = kept;
-    return (struct hook_stream){string, hook_device()};
+    return (struct hook_stream){.string = string, .device = hook_device()};
 }
 
 struct hook_stream hook_stream_first(CUstream stream)
 {
     static _Atomic unsigned long numbers;
     int kept = errno;
-    struct hook_stream on = {0, hook_device()};
+    struct hook_stream on = {.device = hook_device()};
     CUcontext context = NULL;
     uint64_t device = 0;
     if (ASK(cuStreamGetCtx, stream, &context) == CUDA_SUCCESS)
@@ -171,6 +171,30 @@ void hook_stream_created(CUstream stream)
 void hook_stream_ends(CUstream stream)
 {
     handle_forget(&handle_streams, (uintptr_t)stream);
+}
+
+_Atomic int hook_captures;
+
+bool hook_is_captured(CUstream stream, bool per_thread)
+{
+    int kept = errno;
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (!stream) stream = per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+    if (ASK(cuStreamIsCapturing, stream, &status) != CUDA_SUCCESS) status = CU_STREAM_CAPTURE_STATUS_NONE;
+    errno = kept;
+    return status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+void hook_capture_begun(void)
+{
+    atomic_fetch_add_explicit(&hook_captures, 1, memory_order_relaxed);
+}
+
+/* Whatever the call answers, the capture is over. */
+void hook_capture_ends(CUstream stream, bool per_thread)
+{
+    if (hook_is_captured(stream, per_thread))
+        atomic_fetch_sub_explicit(&hook_captures, 1, memory_order_relaxed);
 }
 
 /* ---- memory of the device ---- */

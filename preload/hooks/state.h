@@ -35,6 +35,7 @@ extern _Thread_local struct hook_thread hook_thread __attribute__((tls_model("in
 struct hook_stream {
     uint32_t string;
     uint8_t device;
+    bool captured; /* into a graph: the call does no work */
 };
 
 /* The number that a driver's call is recorded under. */
@@ -86,22 +87,34 @@ struct hook_stream hook_stream_first(CUstream stream);
 void hook_stream_created(CUstream stream);
 void hook_stream_ends(CUstream stream);
 struct hook_stream hook_default_stream_first(bool per_thread);
-static inline struct hook_stream hook_stream(CUstream stream, bool per_thread)
+extern _Atomic int hook_captures; /* streams that are being captured, at least */
+bool hook_is_captured(CUstream stream, bool per_thread);
+void hook_capture_begun(void);
+void hook_capture_ends(CUstream stream, bool per_thread);
+
+static inline struct hook_stream hook_stream_known(CUstream stream, bool per_thread)
 {
     if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_PER_THREAD) {
         if (stream) per_thread = stream == CU_STREAM_PER_THREAD;
         uint32_t string =
             per_thread ? hook_thread.per_thread : atomic_load_explicit(&hook_legacy, memory_order_relaxed);
-        if (string) return (struct hook_stream){string, hook_device()};
+        if (string) return (struct hook_stream){.string = string, .device = hook_device()};
         return hook_default_stream_first(per_thread);
     }
     uint64_t packed = handle_get(&handle_streams, (uintptr_t)stream);
-    if (packed) return (struct hook_stream){(uint32_t)packed, (uint8_t)(packed >> 32)};
+    if (packed) return (struct hook_stream){.string = (uint32_t)packed, .device = (uint8_t)(packed >> 32)};
     return hook_stream_first(stream);
+}
+static inline struct hook_stream hook_stream(CUstream stream, bool per_thread)
+{
+    struct hook_stream on = hook_stream_known(stream, per_thread);
+    if (__builtin_expect(atomic_load_explicit(&hook_captures, memory_order_relaxed) > 0, 0))
+        on.captured = hook_is_captured(stream, per_thread);
+    return on;
 }
 static inline struct hook_stream hook_no_stream(void)
 {
-    return (struct hook_stream){0, hook_device()};
+    return (struct hook_stream){.device = hook_device()};
 }
 
 /* names.c: the number of a kernel's mangled name; 0 when it cannot be had. function may be a CUkernel. */
