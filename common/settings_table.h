@@ -9,7 +9,7 @@
  *   FILE    path of a JSON file that holds one object
  *   WORDS   words of "what is allowed", separated by commas; held as a set of bits
  *   RANKS   ranks: 0,2,4-7; empty: all
- * A new type needs a line in parse_setting() of preload/settings.c. */
+ * A new type needs a line in parse_setting() of common/settings.c. */
 #ifndef CGTRACE_COMMON_SETTINGS_TABLE_H
 #define CGTRACE_COMMON_SETTINGS_TABLE_H
 

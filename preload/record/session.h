@@ -10,7 +10,7 @@
 #include "common/capture.h"
 #include "preload/file.h"
 #include "preload/record/ring.h"
-#include "preload/settings.h"
+#include "common/settings.h"
 
 enum session_state {
     SESSION_CLOSED, /* nothing recorded yet (also: a forked child) */

@@ -1,6 +1,6 @@
 /* The recorder's settings: the environment, read once. */
-#ifndef CGTRACE_PRELOAD_SETTINGS_H
-#define CGTRACE_PRELOAD_SETTINGS_H
+#ifndef CGTRACE_COMMON_SETTINGS_H
+#define CGTRACE_COMMON_SETTINGS_H
 
 #include <stdbool.h>
 #include <stdint.h>

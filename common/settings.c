@@ -1,4 +1,4 @@
-#include "preload/settings.h"
+#include "common/settings.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,46 @@
+/* cgtrace, the launcher: sets the recorder up for one program, runs it, and ends as it ended. */
+#ifndef CGTRACE_LAUNCHER_LAUNCHER_H
+#define CGTRACE_LAUNCHER_LAUNCHER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Exit statuses of our own; all others are the program's. Those of a program that cannot be run are a
+ * shell's. */
+enum { EXIT_USAGE = 2, EXIT_CANNOT_RECORD = 3, EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 };
+
+/* One line on standard error: "cgtrace: ...". Returns status, for `return complain(...)`. */
+int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* cgtrace record [options] -- program [arguments]: argv[0] is "record". Returns the exit status; when the
+ * program was killed by a signal, it ends this process by the same one. */
+int command_record(int argc, char **argv);
+void help_record(void);
+
+/* Reads the options in front of the program, one for each setting, into the environment; *first is the index
+ * of the program's name. 0, EXIT_USAGE after a message, or -1 when help was asked for. */
+int options_read(int argc, char **argv, int *first);
+/* Writes one line for each option. */
+void options_help(void);
+
+/* Why the dynamic loader will not let a library be preloaded into a program. */
+enum preload_obstacle {
+    OBSTACLE_NONE,
+    OBSTACLE_NOT_ELF,     /* no executable that we know: left to the kernel */
+    OBSTACLE_STATIC,      /* statically linked */
+    OBSTACLE_PRIVILEGED,  /* set-user-id, set-group-id or file capabilities */
+    OBSTACLE_OTHER_CLASS, /* another architecture or word size than the library */
+    OBSTACLE_UNREADABLE,
+};
+/* Looks at an executable file; scripts are followed to their interpreter. *culprit is the file that the
+ * answer is about: path itself or the interpreter, kept in a static buffer. */
+enum preload_obstacle inspect_program(const char *path, const char **culprit);
+/* What it means, for people: the end of a sentence that begins with the file's name. */
+const char *obstacle_text(enum preload_obstacle obstacle);
+
+/* The file that execvp() would run, in buffer; false with errno set when there is none. */
+bool find_program(const char *name, char *buffer, size_t size);
+/* libcgtrace.so beside this executable, or in ../lib, in buffer; false when it is in neither. */
+bool find_library(char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,77 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "launcher/launcher.h"
+
+int complain(int status, const char *format, ...)
+{
+    va_list arguments;
+
+    fputs("cgtrace: ", stderr);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    return status;
+}
+
+static int command_help(int argc, char **argv);
+
+struct command {
+    const char *name, *about;
+    int (*run)(int argc, char **argv);
+    void (*help)(void);
+};
+static void help_all(void);
+static const struct command commands[] = {
+    {"record", "run a program and record its CUDA calls", command_record, help_record},
+    {"help", "say how a command is used", command_help, help_all},
+};
+enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
+
+static void help_all(void)
+{
+    puts("usage: cgtrace COMMAND [options]\n\nRecords what a CUDA program does; cg-analyze reads the "
+         "traces.\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        printf("  %-8s %s\n", commands[i].name, commands[i].about);
+}
+
+static const struct command *find(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(commands[i].name, name) == 0) return &commands[i];
+    return NULL;
+}
+
+static int unknown(const char *name)
+{
+    return complain(EXIT_USAGE,
+                    "unknown command %s; `cgtrace help` lists them, and `cgtrace record -- %s` would run it",
+                    name, name);
+}
+
+static int command_help(int argc, char **argv)
+{
+    const struct command *command = argc > 1 ? find(argv[1]) : &commands[1];
+
+    if (!command) return unknown(argv[1]);
+    command->help();
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) return complain(EXIT_USAGE, "no command; `cgtrace help` lists them");
+    if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
+        help_all();
+        return 0;
+    }
+    if (strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "--version") == 0) {
+        puts("cgtrace " CGT_VERSION);
+        return 0;
+    }
+    const struct command *command = find(argv[1]);
+    return command ? command->run(argc - 1, argv + 1) : unknown(argv[1]);
+}

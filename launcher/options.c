@@ -1,0 +1,110 @@
+/* Options of `cgtrace record`: one for each setting, --ring-bytes for CGTRACE_RING_BYTES and so on. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/settings.h"
+#include "launcher/launcher.h"
+
+enum { NAME_BYTES = 64, PREFIX_BYTES = sizeof "CGTRACE_" - 1 };
+
+struct setting {
+    const char *variable, *initial, *allowed, *meaning;
+    bool flag;
+};
+
+#define IS_FLAG_TEXT   false
+#define IS_FLAG_CHOICE false
+#define IS_FLAG_BYTES  false
+#define IS_FLAG_FILE   false
+#define IS_FLAG_WORDS  false
+#define IS_FLAG_RANKS  false
+#define IS_FLAG_FLAG   true
+static const struct setting settings[] = {
+#define SETTING(member, name, type, initial, allowed, meaning)                                               \
+    {name, initial, allowed, meaning, IS_FLAG_##type},
+    CG_SETTINGS(SETTING)
+#undef SETTING
+};
+enum { SETTING_COUNT = sizeof settings / sizeof *settings };
+
+static void option_name(const struct setting *setting, char name[NAME_BYTES])
+{
+    const char *from = setting->variable + PREFIX_BYTES;
+    size_t i = 0;
+
+    for (; from[i] && i + 1 < NAME_BYTES; i++)
+        name[i] = from[i] == '_' ? '-' : (char)tolower((unsigned char)from[i]);
+    name[i] = '\0';
+}
+
+/* The setting of `--name` or `--name=value`; NULL when there is none. length is that of name. */
+static const struct setting *find(const char *name, size_t length)
+{
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        char known[NAME_BYTES];
+        option_name(&settings[i], known);
+        if (strlen(known) == length && memcmp(known, name, length) == 0) return &settings[i];
+    }
+    return NULL;
+}
+
+/* One option at argv[*at]; *at moves to its last word. */
+static int read_option(int argc, char **argv, int *at)
+{
+    const char *word = argv[*at] + 2, *value = strchr(word, '=');
+    size_t length = value ? (size_t)(value - word) : strlen(word);
+    const struct setting *setting = find(word, length);
+
+    if (!setting)
+        return complain(EXIT_USAGE, "unknown option --%.*s; `cgtrace record --help` lists them", (int)length,
+                        word);
+    if (value) {
+        if (setting->flag) return complain(EXIT_USAGE, "--%.*s takes no value", (int)length, word);
+        value++;
+    } else if (setting->flag) {
+        value = "1";
+    } else if (*at + 1 < argc && strcmp(argv[*at + 1], "--") != 0) {
+        value = argv[++*at];
+    } else {
+        return complain(EXIT_USAGE, "--%s needs a value: %s", word, setting->allowed);
+    }
+    if (setenv(setting->variable, value, 1) != 0) return complain(EXIT_CANNOT_RECORD, "out of memory");
+    return 0;
+}
+
+int options_read(int argc, char **argv, int *first)
+{
+    int at = 1;
+
+    for (; at < argc && argv[at][0] == '-'; at++) {
+        if (strcmp(argv[at], "--") == 0) {
+            at++;
+            break;
+        }
+        if (strcmp(argv[at], "-h") == 0 || strcmp(argv[at], "--help") == 0) return -1;
+        if (strncmp(argv[at], "--", 2) != 0)
+            return complain(EXIT_USAGE, "unknown option %s; `cgtrace record --help` lists them", argv[at]);
+        int status = read_option(argc, argv, &at);
+        if (status != 0) return status;
+    }
+    if (at >= argc)
+        return complain(EXIT_USAGE, "no program named: cgtrace record [options] -- program [arguments]");
+    *first = at;
+    return 0;
+}
+
+void options_help(void)
+{
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        const struct setting *setting = &settings[i];
+        char name[NAME_BYTES];
+        option_name(setting, name);
+        printf("  --%s%s\n      %s\n", name, setting->flag ? "" : " VALUE", setting->meaning);
+        if (!setting->flag)
+            printf("      allowed: %s%s%s\n", setting->allowed, *setting->initial ? "; default: " : "",
+                   setting->initial);
+        printf("      environment: %s\n", setting->variable);
+    }
+}

@@ -1,0 +1,112 @@
+"""cgtrace record: options become the environment, the program's end is ours, what cannot be recorded is refused beforehand."""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.path.abspath(os.environ.get('BUILD', 'build'))
+CGTRACE = f'{BUILD}/cgtrace'
+checks = []
+
+
+def check(name, good, detail=''):
+    checks.append(good)
+    print(f'{"" if good else "not "}ok {len(checks)} - {name}')
+    if not good:
+        print(f'# {detail}')
+
+
+def run(*words, **more):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith('CGTRACE_') and k != 'LD_PRELOAD'}
+    environment.update(more.pop('env', {}))
+    return subprocess.run([CGTRACE, *words], env=environment, capture_output=True, text=True, timeout=60, **more)
+
+
+def expect(name, words, status, message=''):
+    p = run(*words)
+    check(name, p.returncode == status and message in p.stderr and p.stderr.count('\n') <= 1, f'{p.returncode} {p.stderr!r}')
+
+
+def environment():
+    p = run('record', '--output', 'a b.jsonl', '--ring-bytes=128K', '--quiet', '--tags', 'k=v', '--', 'env')
+    seen = dict(line.split('=', 1) for line in p.stdout.splitlines() if '=' in line)
+    check('options set their variables', [seen.get(f'CGTRACE_{n}') for n in ('OUTPUT', 'RING_BYTES', 'QUIET', 'TAGS')] ==
+          ['a b.jsonl', '128K', '1', 'k=v'], seen)
+    check('the library is preloaded', seen.get('LD_PRELOAD') == f'{BUILD}/libcgtrace.so', seen.get('LD_PRELOAD'))
+    p = run('record', '--quiet', '--', 'env', env={'LD_PRELOAD': 'libm.so.6'})
+    check('other preloaded libraries stay, behind it', f'LD_PRELOAD={BUILD}/libcgtrace.so:libm.so.6' in p.stdout.splitlines(), p.stdout)
+
+
+def wrong_uses():
+    expect('no command', [], 2, 'no command')
+    expect('unknown command', ['trainer'], 2, 'cgtrace record -- trainer')
+    expect('unknown option', ['record', '--colour', '--', 'true'], 2, 'unknown option --colour')
+    expect('short option', ['record', '-x', '--', 'true'], 2, 'unknown option -x')
+    expect('option without its value', ['record', '--output', '--', 'true'], 2, '--output needs a value')
+    expect('flag with a value', ['record', '--quiet=1', '--', 'true'], 2, '--quiet takes no value')
+    expect('value that is not allowed', ['record', '--overflow', 'maybe', '--', 'true'], 2, 'drop|block')
+    expect('no program', ['record', '--quiet'], 2, 'no program named')
+    expect('program that is not there', ['record', '--', './nothing-here'], 127, 'cannot run ./nothing-here')
+    with tempfile.NamedTemporaryFile('w') as f:
+        f.write('not executable')
+        f.flush()
+        expect('file that may not be run', ['record', '--', f.name], 126, 'Permission denied')
+
+
+def obstacles(folder):
+    source = f'{folder}/still.c'
+    with open(source, 'w') as f:
+        f.write('int main(void) { return 0; }\n')
+    static = f'{folder}/still'
+    if subprocess.run(['cc', '-static', '-o', static, source], capture_output=True).returncode:
+        checks.append(True)
+        print(f'ok {len(checks)} - statically linked program # SKIP no static libc here')
+    else:
+        expect('statically linked program', ['record', '--', static], 3, 'is statically linked')
+        script = f'{folder}/script'
+        with open(script, 'w') as f:
+            f.write(f'#!{static}\n')
+        os.chmod(script, 0o755)
+        expect('script with a static interpreter', ['record', '--', script], 3, 'is statically linked')
+    other = f'{folder}/other'
+    shutil.copy('/bin/true', other)
+    with open(other, 'r+b') as f:
+        f.seek(18)
+        f.write((8).to_bytes(2, sys.byteorder))  # EM_MIPS
+    expect('program of another architecture', ['record', '--', other], 3, 'another architecture')
+    if os.geteuid() == 0:
+        set_user = f'{folder}/set-user'
+        shutil.copy('/bin/true', set_user)
+        os.chown(set_user, 1, 1)
+        os.chmod(set_user, 0o4755)
+        expect('set-user-id program', ['record', '--', set_user], 3, 'more rights than its caller')
+    else:
+        checks.append(True)
+        print(f'ok {len(checks)} - set-user-id program # SKIP needs root')
+
+
+def ends():
+    expect('exit status', ['record', '--', 'sh', '-c', 'exit 37'], 37)
+    for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM):
+        p = run('record', '--', 'sh', '-c', f'kill -{int(number)} $$')
+        check(f'end by {number.name}', p.returncode == -number, p.returncode)
+    p = subprocess.Popen([CGTRACE, 'record', '--', 'sh', '-c', 'trap "echo caught; exit 5" TERM; echo ready; while :; do sleep 0.05; done'],
+                         stdout=subprocess.PIPE, text=True)
+    p.stdout.readline()
+    p.send_signal(signal.SIGTERM)
+    out, _ = p.communicate(timeout=30)
+    check('a signal sent to the launcher reaches the program', (p.returncode, out) == (5, 'caught\n'), (p.returncode, out))
+    p = run('record', '--', 'cat', input='through\n')
+    check('standard input and output pass through', p.stdout == 'through\n', p.stdout)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    environment()
+    wrong_uses()
+    obstacles(folder)
+    ends()
+    check('help names every option', all(o in run('record', '--help').stdout for o in ('--output VALUE', '--ring-bytes', 'CGTRACE_OVERFLOW')))
+print(f'1..{len(checks)}')
+sys.exit(not all(checks))
