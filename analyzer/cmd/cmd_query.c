@@ -1,4 +1,5 @@
 /* query: one question about a capture (doc/spec/cli.md 5.5 and 6). */
+#include <stdio.h>
 #include <string.h>
 
 #include "analyzer/cmd/query.h"
@@ -83,6 +84,16 @@ static const char *missing_graph(const struct health *health)
     return health->structurally_valid ? "the capture failed" : "the capture is not structurally valid";
 }
 
+/* A name that no row has may be mistyped; the answer, which is empty, is written all the same. */
+static void suggest_label(const struct query *query)
+{
+    struct cg_text nearest = query_suggestion(query);
+    char shown[TEXT_NAME_SIZE];
+    if (nearest.bytes)
+        fprintf(stderr, "cg-analyze: no row is named '%s': did you mean '%s'?\n", query->label,
+                text_name(nearest, shown));
+}
+
 static int answer(const struct arguments *arguments, struct query *query, struct cg_error *error)
 {
     const struct query_kind *kind = query->kind;
@@ -94,6 +105,7 @@ static int answer(const struct arguments *arguments, struct query *query, struct
                        query->input->requested_path, kind->name, missing_graph(&evidence->health));
     int status = kind->prepare ? kind->prepare(query, error) : 0;
     if (status != 0) return status;
+    suggest_label(query);
     struct document document = {.order = DOC_SORTED,
                                 .emit = emit,
                                 .people = kind->people ? kind->people : emit_result,

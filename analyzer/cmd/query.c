@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "analyzer/cmd/suggest.h"
+
 #define KIND(name) &query_##name,
 const struct query_kind *const query_kinds[] = {
 #include "analyzer/cmd/query_kinds.def"
@@ -40,17 +42,34 @@ bool query_keeps(const struct query *query, const struct cg_text *parts, size_t 
     return left == 0;
 }
 
-void page_count(struct page *page)
+struct page page_of(const struct query *query)
 {
-    const struct query *query = page->query;
-    page->matched = page->total;
+    const struct query_rows *rows = query->kind->pages;
+    struct page page = {.query = query, .total = rows->count(query)};
+    page.matched = page.total;
     if (query_filtered(query)) {
-        page->matched = 0;
-        for (uint64_t row = 0; row < page->total; row++)
-            page->matched += page->matches(query, row);
+        page.matched = 0;
+        for (uint64_t row = 0; row < page.total; row++)
+            page.matched += rows->matches(query, row);
     }
-    uint64_t rest = cg_sat_sub(page->matched, query->offset);
-    page->displayed = query->all || rest < query->limit ? rest : query->limit;
+    uint64_t rest = cg_sat_sub(page.matched, query->offset);
+    page.displayed = query->all || rest < query->limit ? rest : query->limit;
+    return page;
+}
+
+struct cg_text query_suggestion(const struct query *query)
+{
+    const struct query_rows *rows = query->kind->pages;
+    struct cg_text nearest = {0};
+    if (!rows || !query->label) return nearest;
+    uint64_t count = rows->count(query);
+    struct suggestion search = suggest_start(query->label, strlen(query->label));
+    for (uint64_t row = 0; row < count; row++) {
+        if (rows->matches(query, row)) return (struct cg_text){0};
+        struct cg_text name = rows->name(query, row);
+        if (suggest_nearer(&search, name.bytes, name.length)) nearest = name;
+    }
+    return nearest;
 }
 
 void page_displayed(struct json_doc *doc, const void *object)
@@ -95,12 +114,12 @@ void page_rows(struct json_doc *doc, const void *object)
     uint64_t skip = filtered ? query->offset : 0, left = page->displayed;
     doc_array(doc);
     for (uint64_t row = filtered ? 0 : query->offset; left > 0; row++) {
-        if (filtered && !page->matches(query, row)) continue;
+        if (filtered && !query->kind->pages->matches(query, row)) continue;
         if (skip > 0) {
             skip--;
             continue;
         }
-        page->row(doc, query, row);
+        query->kind->pages->emit(doc, query, row);
         left--;
     }
     doc_array_end(doc);

@@ -15,11 +15,19 @@ struct query {
     void *state; /* of the kind: made by prepare, given back by release */
 };
 
+/* The rows of a kind with pages, and the names that --label is compared with. */
+struct query_rows {
+    uint64_t (*count)(const struct query *query);
+    struct cg_text (*name)(const struct query *query, uint64_t row);
+    bool (*matches)(const struct query *query, uint64_t row);
+    void (*emit)(struct json_doc *doc, const struct query *query, uint64_t row);
+};
+
 struct query_kind {
     const char *name;
-    const char *about; /* one sentence without a final stop */
-    bool graph;        /* needs a complete and valid capture */
-    bool pages;        /* has a filter and pages */
+    const char *about;              /* one sentence without a final stop */
+    bool graph;                     /* needs a complete and valid capture */
+    const struct query_rows *pages; /* NULL: no filter and no pages */
     struct input_needs needs;
     const char *rows; /* as in struct document */
     /* May be NULL. Works out what the result holds; 0 or the status of *error. */
@@ -36,15 +44,12 @@ extern const struct query_kind *const query_kinds[];
 extern const size_t query_kind_count;
 option_words query_kind_words;
 
-/* Rows of a kind with pages. row() writes one value; matches() says whether the filter keeps a row. */
+/* What of the rows is shown. */
 struct page {
     const struct query *query;
     uint64_t total, matched, displayed;
-    bool (*matches)(const struct query *query, uint64_t row);
-    void (*row)(struct json_doc *doc, const struct query *query, uint64_t row);
 };
-/* Counts the rows that match; the page is then ready to be written. */
-void page_count(struct page *page);
+struct page page_of(const struct query *query);
 /* Members of a page for doc_members(): P(key, emitter); object: the struct page. */
 document_emitter page_displayed, page_limit, page_matched, page_next_offset, page_offset, page_rows,
     page_total, page_truncated;
@@ -59,6 +64,8 @@ document_emitter page_displayed, page_limit, page_matched, page_next_offset, pag
 /* Does the filter keep this name? It is the parts joined together. True without a filter. */
 bool query_keeps(const struct query *query, const struct cg_text *parts, size_t count);
 bool query_filtered(const struct query *query);
+/* The name that --label may have meant, when no row has that name; bytes NULL: nothing to suggest. */
+struct cg_text query_suggestion(const struct query *query);
 
 /* A list cut at cap: displayed, rows, total, truncated (doc/spec/cli.md 4.2). row writes value number i. */
 void emit_bounded(struct json_doc *doc, uint64_t total, uint64_t cap,

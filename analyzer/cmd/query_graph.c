@@ -97,43 +97,44 @@ const struct query_kind query_heaviest = {
 
 /* ---- kinds with pages ---- */
 
-static bool label_matches(const struct query *query, enum evidence_list list, uint64_t row)
-{
-    struct cg_text label = evidence_row_label(evidence_of(query), list, row);
-    return query_keeps(query, &label, 1);
-}
-
-#define LIST_PAGE(name, list)                                                                                \
-    static bool name##_matches(const struct query *query, uint64_t row)                                      \
+/* The rows of one list of the packet, filtered by its names. */
+#define LIST_ROWS(symbol, list)                                                                              \
+    static uint64_t symbol##_count(const struct query *query)                                                \
     {                                                                                                        \
-        return label_matches(query, list, row);                                                              \
+        return evidence_rows(evidence_of(query), list);                                                      \
     }                                                                                                        \
-    static void name##_row(struct json_doc *doc, const struct query *query, uint64_t row)                    \
+    static struct cg_text symbol##_name(const struct query *query, uint64_t row)                             \
+    {                                                                                                        \
+        return evidence_row_label(evidence_of(query), list, row);                                            \
+    }                                                                                                        \
+    static void symbol##_emit(struct json_doc *doc, const struct query *query, uint64_t row)                 \
     {                                                                                                        \
         emit_row(doc, evidence_of(query), list, row);                                                        \
-    }                                                                                                        \
-    static struct page name##_page(const struct query *query)                                                \
-    {                                                                                                        \
-        struct page page = {.query = query,                                                                  \
-                            .total = evidence_rows(evidence_of(query), list),                                \
-                            .matches = name##_matches,                                                       \
-                            .row = name##_row};                                                              \
-        page_count(&page);                                                                                   \
-        return page;                                                                                         \
     }
 
-static const struct json_member page_members[] = {PAGE_MEMBERS};
-
-#define LIST_QUERY(name)                                                                                     \
-    static void emit_##name(struct json_doc *doc, const void *object)                                        \
+#define LIST_MATCHES(symbol)                                                                                 \
+    static bool symbol##_matches(const struct query *query, uint64_t row)                                    \
     {                                                                                                        \
-        struct page page = name##_page(object);                                                              \
-        doc_members(doc, page_members, sizeof page_members / sizeof *page_members, &page);                   \
+        struct cg_text name = symbol##_name(query, row);                                                     \
+        return query_keeps(query, &name, 1);                                                                 \
     }
+
+#define QUERY_ROWS_OF(symbol)                                                                                \
+    static const struct query_rows symbol##_rows = {                                                         \
+        .count = symbol##_count, .name = symbol##_name, .matches = symbol##_matches, .emit = symbol##_emit};
+
+static void emit_page(struct json_doc *doc, const void *object)
+{
+    static const struct json_member members[] = {PAGE_MEMBERS};
+    struct page page = page_of(object);
+    doc_members(doc, members, sizeof members / sizeof *members, &page);
+}
 
 /* ---- spans: nodes, and all edges with them ---- */
 
-LIST_PAGE(node, LIST_NODES)
+LIST_ROWS(node, LIST_NODES)
+LIST_MATCHES(node)
+QUERY_ROWS_OF(node)
 
 static bool edges_shown(const struct query *query)
 {
@@ -177,7 +178,7 @@ static void emit_spans(struct json_doc *doc, const void *object)
                                                  {"edges", emit_edges, NULL},
                                                  {"edges_reason", emit_edges_reason, NULL},
                                                  {"edges_total", emit_edges_total, NULL}};
-    struct page page = node_page(object);
+    struct page page = page_of(object);
     doc_members(doc, members, sizeof members / sizeof *members, &page);
 }
 
@@ -185,7 +186,7 @@ const struct query_kind query_spans = {
     .name = "spans",
     .about = "nodes of the graph: spans, operations, tensors",
     .graph = true,
-    .pages = true,
+    .pages = &node_rows,
     .needs = {.parts = EVIDENCE_NODES | EVIDENCE_EDGES},
     .rows = "rows",
     .emit = emit_spans,
@@ -193,19 +194,22 @@ const struct query_kind query_spans = {
 
 /* ---- tensors ---- */
 
-LIST_PAGE(tensor, LIST_TENSORS)
-LIST_QUERY(tensor)
+LIST_ROWS(tensor, LIST_TENSORS)
+LIST_MATCHES(tensor)
+QUERY_ROWS_OF(tensor)
 
 const struct query_kind query_tensors = {
     .name = "tensors",
     .about = "records of tensors, in the order of the trace",
     .graph = true,
-    .pages = true,
+    .pages = &tensor_rows,
     .rows = "rows",
-    .emit = emit_tensor,
+    .emit = emit_page,
 };
 
 /* ---- gradients: by key, or by root and key ---- */
+
+LIST_ROWS(gradient, LIST_GRADIENTS)
 
 static bool gradient_matches(const struct query *query, uint64_t row)
 {
@@ -215,39 +219,27 @@ static bool gradient_matches(const struct query *query, uint64_t row)
     return query_keeps(query, parts + 2, 1) || query_keeps(query, parts, 3);
 }
 
-static void gradient_row(struct json_doc *doc, const struct query *query, uint64_t row)
-{
-    emit_row(doc, evidence_of(query), LIST_GRADIENTS, row);
-}
-
-static void emit_gradients(struct json_doc *doc, const void *object)
-{
-    struct page page = {.query = object,
-                        .total = evidence_rows(evidence_of(object), LIST_GRADIENTS),
-                        .matches = gradient_matches,
-                        .row = gradient_row};
-    page_count(&page);
-    doc_members(doc, page_members, sizeof page_members / sizeof *page_members, &page);
-}
+QUERY_ROWS_OF(gradient)
 
 const struct query_kind query_gradients = {
     .name = "gradients",
     .about = "gradients of parameters, in the order of the trace",
     .graph = true,
-    .pages = true,
+    .pages = &gradient_rows,
     .rows = "rows",
-    .emit = emit_gradients,
+    .emit = emit_page,
 };
 
 /* ---- tensor-stats: needs no graph, but is a list like the others ---- */
 
-LIST_PAGE(tensor_stats, LIST_TENSOR_STATS)
-LIST_QUERY(tensor_stats)
+LIST_ROWS(tensor_stats, LIST_TENSOR_STATS)
+LIST_MATCHES(tensor_stats)
+QUERY_ROWS_OF(tensor_stats)
 
 const struct query_kind query_tensor_stats = {
     .name = "tensor-stats",
     .about = "statistics of tensors, in the order of the trace",
-    .pages = true,
+    .pages = &tensor_stats_rows,
     .rows = "rows",
-    .emit = emit_tensor_stats,
+    .emit = emit_page,
 };

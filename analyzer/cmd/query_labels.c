@@ -117,12 +117,22 @@ static const struct labels *labels_of(const struct query *query)
     return query->state;
 }
 
+static uint64_t label_count(const struct query *query)
+{
+    return labels_of(query)->count;
+}
+
+static struct cg_text label_name(const struct query *query, uint64_t row)
+{
+    return labels_of(query)->rows[row].label;
+}
+
 static bool label_matches(const struct query *query, uint64_t row)
 {
     return query_keeps(query, &labels_of(query)->rows[row].label, 1);
 }
 
-static void label_row(struct json_doc *doc, const struct query *query, uint64_t number)
+static void label_emit(struct json_doc *doc, const struct query *query, uint64_t number)
 {
     const struct label_row *row = &labels_of(query)->rows[number];
     uint64_t sum = 0;
@@ -139,6 +149,9 @@ static void label_row(struct json_doc *doc, const struct query *query, uint64_t 
     doc_object_end(doc);
 }
 
+static const struct query_rows label_rows = {
+    .count = label_count, .name = label_name, .matches = label_matches, .emit = label_emit};
+
 static void emit_unavailable_kinds(struct json_doc *doc, const void *object)
 {
     const struct page *page = object;
@@ -153,16 +166,14 @@ static void emit_labels(struct json_doc *doc, const void *object)
 {
     static const struct json_member members[] = {PAGE_MEMBERS,
                                                  {"unavailable_kinds", emit_unavailable_kinds, NULL}};
-    struct page page = {
-        .query = object, .total = labels_of(object)->count, .matches = label_matches, .row = label_row};
-    page_count(&page);
+    struct page page = page_of(object);
     doc_members(doc, members, sizeof members / sizeof *members, &page);
 }
 
 const struct query_kind query_labels = {
     .name = "labels",
     .about = "the names that rows can be filtered for, and how often each occurs",
-    .pages = true,
+    .pages = &label_rows,
     .needs = {.parts = EVIDENCE_NODES},
     .rows = "rows",
     .prepare = prepare,

@@ -181,6 +181,12 @@ static int compare_tallies(const void *left, const void *right, void *context)
     return order;
 }
 
+static void sort_tallies(const struct cg_trace *trace, struct tallies *tallies)
+{
+    if (tallies->count > 1)
+        qsort_r(tallies->rows, tallies->count, sizeof *tallies->rows, compare_tallies, (void *)trace);
+}
+
 /* ---- suspects ---- */
 
 struct suspect_search {
@@ -372,8 +378,8 @@ bool tops_make(const struct cg_trace *trace, enum top_kind kind, struct tops *to
         tops_free(tops);
         return false;
     }
-    qsort_r(tops->device.rows, tops->device.count, sizeof *tops->device.rows, compare_tallies, (void *)trace);
-    qsort_r(tops->host.rows, tops->host.count, sizeof *tops->host.rows, compare_tallies, (void *)trace);
+    sort_tallies(trace, &tops->device);
+    sort_tallies(trace, &tops->host);
     return true;
 }
 

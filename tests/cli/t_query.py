@@ -152,6 +152,14 @@ equal([row['tensor_id'] for row in query(SMALL, 'tensors', '--label', 't2')['row
 equal([row['tensor_id'] for row in query(SMALL, 'tensors', '--label', 't1')['rows']], [], 'tensors with a label: not by id')
 equal([row['label'] for row in query(SMALL, 'tensor-stats', '--label-prefix', 'a')['rows']], ['act'], 'tensor-stats by label')
 
+# ---- a name that no row has: the nearest one is named on standard error, the answer stays ----
+for kind, word, meant in (('spans', 'laod', 'load'), ('spans', 'othr thread', 'other thread'), ('tensors', 'wieght', 'weight'), ('tensor-stats', 'los', 'loss'),
+                          ('gradients', 'w.2', 'w.0'), ('labels', 'model/w.2', 'model/w.0'), ('spans', 'load', None), ('spans', 'zzzzzzzz', None),
+                          ('gradients', 'model/w.0', None)):
+    status, out, err = run('query', SMALL, '--kind', kind, '--label', word)
+    wanted = f"cg-analyze: no row is named '{word}': did you mean '{meant}'?\n" if meant else ''
+    equal((status, json.loads(out)['result']['matched'], err), (0, 0 if meant or word == 'zzzzzzzz' else 1, wanted), f'{kind} --label {word}: did you mean')
+
 # ---- pages: 120 rows, every third of them `even` ----
 MANY = folder.put('many.jsonl', region(*[stats(('even' if i % 3 == 0 else 'odd') + str(i)) for i in range(120)]))
 PAGES = [([], 50, 0, 50, 120, 50), (['--limit', '1'], 1, 0, 1, 120, 1), (['--limit', '120'], 120, 0, 120, 120, None),
