@@ -11,6 +11,12 @@
 /* dlsym_entry.S defines the exported symbol and calls these. */
 extern __attribute__((visibility("default"))) void *dlsym(void *restrict handle, const char *restrict name);
 HIDDEN resolve_dlsym_fn *resolve_dlsym_real;
+/* And its dlopen this: what to go on with; flags as given to dlopen. */
+typedef void *resolve_dlopen_fn(const char *file, int flags);
+HIDDEN resolve_dlopen_fn *resolve_dlopen_real;
+HIDDEN resolve_dlopen_fn *resolve_dlopen(int flags);
+_Static_assert(RTLD_DEEPBIND == 8, "as dlsym_entry.S has it");
+
 HIDDEN int resolve_is_ours(const char *name);
 HIDDEN void *resolve_dlsym_ours(void *handle, const char *name);
 
@@ -35,6 +41,18 @@ HIDDEN resolve_dlsym_fn *resolve_true_dlsym(void)
 HIDDEN int resolve_is_ours(const char *name)
 {
     return resolve_name(name) != RESOLVE_NONE;
+}
+
+resolve_dlopen_fn *resolve_dlopen(int flags)
+{
+    if (!resolve_dlopen_real) {
+        int kept = errno;
+        resolve_dlopen_real = (resolve_dlopen_fn *)resolve_true_dlsym()(RTLD_NEXT, "dlopen");
+        errno = kept;
+        if (!resolve_dlopen_real) __builtin_trap();
+    }
+    if (flags & RTLD_DEEPBIND) resolve_watch();
+    return resolve_dlopen_real;
 }
 
 /* The driver, when it is loaded: found by its SONAME, whatever file it came from. It stays loaded from then

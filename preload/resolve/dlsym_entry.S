@@ -6,6 +6,10 @@
  * All names in the tables begin with "cu": everything else costs a comparison or two. No byte behind the end of
  * the name is read. RTLD_NEXT (all ones) goes on too: what lies behind the caller is for the real one to say. */
 
+/* dlopen(file, flags) goes on to the real one by a jump likewise (its search path and namespace are the
+ * caller's), after deepbind.c has been told of an object that is to be opened with RTLD_DEEPBIND. */
+#define DEEPBIND 8
+
 #if defined(__x86_64__)
         .text
         .globl  dlsym
@@ -14,6 +18,9 @@
 dlsym:
         .cfi_startproc
         endbr64
+        cmpl    $0, resolve_watching(%rip)
+        jne     .Lwatching
+.Lnamed:
         testq   %rsi, %rsi
         je      .Lforeign
         cmpb    $'c', (%rsi)
@@ -45,6 +52,21 @@ dlsym:
         testl   %eax, %eax
         je      .Lforeign
         jmp     resolve_dlsym_ours
+.Lwatching:
+        pushq   %rdi
+        .cfi_adjust_cfa_offset 8
+        pushq   %rsi
+        .cfi_adjust_cfa_offset 8
+        subq    $8, %rsp
+        .cfi_adjust_cfa_offset 8
+        call    resolve_new_objects
+        addq    $8, %rsp
+        .cfi_adjust_cfa_offset -8
+        popq    %rsi
+        .cfi_adjust_cfa_offset -8
+        popq    %rdi
+        .cfi_adjust_cfa_offset -8
+        jmp     .Lnamed
 .Lfind:
         pushq   %rdi
         .cfi_adjust_cfa_offset 8
@@ -63,6 +85,37 @@ dlsym:
         .cfi_endproc
         .size   dlsym, .-dlsym
 
+        .globl  dlopen
+        .type   dlopen, @function
+        .p2align 4
+dlopen:
+        .cfi_startproc
+        endbr64
+        testl   $DEEPBIND, %esi
+        jne     .Lnote
+        movq    resolve_dlopen_real(%rip), %rax
+        testq   %rax, %rax
+        je      .Lnote
+        jmp     *%rax
+.Lnote:
+        pushq   %rdi
+        .cfi_adjust_cfa_offset 8
+        pushq   %rsi
+        .cfi_adjust_cfa_offset 8
+        subq    $8, %rsp
+        .cfi_adjust_cfa_offset 8
+        movl    %esi, %edi
+        call    resolve_dlopen
+        addq    $8, %rsp
+        .cfi_adjust_cfa_offset -8
+        popq    %rsi
+        .cfi_adjust_cfa_offset -8
+        popq    %rdi
+        .cfi_adjust_cfa_offset -8
+        jmp     *%rax
+        .cfi_endproc
+        .size   dlopen, .-dlopen
+
 #elif defined(__aarch64__)
         .text
         .globl  dlsym
@@ -71,6 +124,10 @@ dlsym:
 dlsym:
         .cfi_startproc
         hint    #34                     /* bti c */
+        adrp    x9, resolve_watching
+        ldr     w9, [x9, #:lo12:resolve_watching]
+        cbnz    w9, .Lwatching
+.Lnamed:
         cbz     x1, .Lforeign
         ldrb    w9, [x1]
         cmp     w9, #'c'
@@ -101,6 +158,19 @@ dlsym:
         .cfi_def_cfa_offset 0
         cbz     w9, .Lforeign
         b       resolve_dlsym_ours
+.Lwatching:
+        stp     x29, x30, [sp, #-32]!
+        .cfi_def_cfa_offset 32
+        .cfi_offset x29, -32
+        .cfi_offset x30, -24
+        stp     x0, x1, [sp, #16]
+        bl      resolve_new_objects
+        ldp     x0, x1, [sp, #16]
+        ldp     x29, x30, [sp], #32
+        .cfi_restore x29
+        .cfi_restore x30
+        .cfi_def_cfa_offset 0
+        b       .Lnamed
 .Lfind:
         stp     x29, x30, [sp, #-32]!
         .cfi_def_cfa_offset 32
@@ -117,6 +187,36 @@ dlsym:
         br      x16
         .cfi_endproc
         .size   dlsym, .-dlsym
+
+        .globl  dlopen
+        .type   dlopen, %function
+        .p2align 4
+dlopen:
+        .cfi_startproc
+        hint    #34                     /* bti c */
+        tst     w1, #DEEPBIND
+        b.ne    .Lnote
+        adrp    x16, resolve_dlopen_real
+        ldr     x16, [x16, #:lo12:resolve_dlopen_real]
+        cbz     x16, .Lnote
+        br      x16
+.Lnote:
+        stp     x29, x30, [sp, #-32]!
+        .cfi_def_cfa_offset 32
+        .cfi_offset x29, -32
+        .cfi_offset x30, -24
+        stp     x0, x1, [sp, #16]
+        mov     w0, w1
+        bl      resolve_dlopen
+        mov     x16, x0
+        ldp     x0, x1, [sp, #16]
+        ldp     x29, x30, [sp], #32
+        .cfi_restore x29
+        .cfi_restore x30
+        .cfi_def_cfa_offset 0
+        br      x16
+        .cfi_endproc
+        .size   dlopen, .-dlopen
 #else
 #error "dlsym.S: no code for this machine"
 #endif

@@ -36,7 +36,8 @@ class Side:
 
     def call(self, tid, api, op, what, result, stream):
         self.calls.setdefault(tid, []).append((api, op, what, result))
-        self.streams.setdefault(tid, []).append(stream)
+        # A refused call may have no stream on either side: what was wrong with it may have been just that.
+        self.streams.setdefault(tid, []).append(None if result else stream)
 
     def storage(self, tid, *storage):
         self.storages.setdefault(tid, []).append(storage)
