@@ -1,8 +1,8 @@
-/* What the planes cost: nanoseconds a record of each, and how that grows from a small trace to one ten times
- * as large. No quadratic step may hide in a deep, a wide or a mixed trace.
+/* What the planes cost: nanoseconds a record, and how that grows when a trace has ten times the records. n
+ * log n and a cache that no longer holds everything make it grow a little; a quadratic step would make it
+ * grow tenfold.
  *
- * usage: bench_planes [FILE...]   with files: the figures of each, and the greatest memory in use
- *                                 without: the growth for each shape that generate-trace makes */
+ * usage: bench_planes [FILE...]   with files: the figures of each plane, and the greatest memory in use */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,9 +113,96 @@ static void show_file(const char *path)
     trace_free(trace);
 }
 
+/* ---- growth ---- */
+
+enum shape { CHAIN, FAN, TREE, SHAPE_COUNT };
+static const char *const shape_name[SHAPE_COUNT] = {"chain", "fan", "tree"};
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX generator */
+    return *state >> 33;
+}
+
+static void write_memory(FILE *out, uint64_t time, unsigned storage, unsigned span, const char *action)
+{
+    fprintf(out,
+            "{\"kind\":\"memory\",\"timestamp_ns\":%llu,\"storage_id\":\"m%u\",\"tensor_id\":\"t%u\","
+            "\"span_id\":\"s%u\",\"device\":\"d\",\"bytes\":%u,\"action\":\"%s\",\"dtype\":\"f32\","
+            "\"category\":\"activation\"}\n",
+            (unsigned long long)time, storage, storage, span, storage % 61 + 1, action);
+}
+
+/* A span for each number below count, with an op, a device interval and a storage that outlives it. */
+static void write_trace(FILE *out, enum shape shape, unsigned count)
+{
+    uint64_t random = 1, end = 3 * (uint64_t)count;
+    fputs(
+        "{\"kind\":\"meta\",\"schema\":\"candle-graph/trace/10\",\"run_id\":\"r\",\"correlation_id\":\"c\","
+        "\"entrypoint\":\"e\",\"phase\":\"infer\",\"timestamp\":\"t\",\"capture_step\":1,\"warmup_steps\":0,"
+        "\"device\":\"d\",\"timing_mode\":\"host\",\"tags\":{},\"capture_contract\":{"
+        "\"measurement_scope\":\"unknown\",\"operations\":\"none\",\"logical_memory\":\"complete\","
+        "\"physical_memory\":\"none\",\"device_timing\":\"none\"}}\n",
+        out);
+    for (unsigned i = 0; i < count; i++) {
+        unsigned back = shape == CHAIN ? 1 : shape == FAN ? i : 1 + (unsigned)(next_random(&random) % 20);
+        fprintf(out, "{\"kind\":\"span_start\",\"id\":\"s%u\",", i);
+        if (i) fprintf(out, "\"parent_id\":\"s%u\",", back < i ? i - back : 0);
+        fprintf(out,
+                "\"name\":\"n\",\"start_ns\":0,\"span_kind\":\"op\",\"measured\":%s}\n"
+                "{\"kind\":\"span_end\",\"id\":\"s%u\",\"duration_ns\":%llu}\n",
+                i ? "false" : "true", i, (unsigned long long)end);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        unsigned freed = i < 5000 ? 0 : i - 5000;
+        write_memory(out, 2 * (uint64_t)i, i, i, "alloc");
+        if (i >= 5000) write_memory(out, 2 * (uint64_t)i + 1, freed, 0, "free");
+        fprintf(out,
+                "{\"kind\":\"op\",\"span_id\":\"s%u\",\"op_name\":\"mm\",\"output\":\"t%u\",\"shape\":[],"
+                "\"dtype\":\"f32\",\"device\":\"d\",\"duration_ns\":1,\"input_dense_bytes\":0}\n"
+                "{\"kind\":\"device_interval\",\"span_id\":\"s%u\",\"device\":\"d\",\"stream_id\":\"%u\","
+                "\"clock_id\":\"k\",\"backend\":\"b\",\"start_ns\":%u,\"duration_ns\":3}\n",
+                i, i, i, i % 4, i * 2);
+    }
+    fprintf(out, "{\"kind\":\"terminal\",\"outcome\":\"complete\",\"timestamp_ns\":%llu}\n",
+            (unsigned long long)end);
+}
+
+/* Nanoseconds a record, the least of three runs. */
+static double cost(enum shape shape, unsigned count)
+{
+    char *text;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (!out) exit(CG_EXIT_IO);
+    write_trace(out, shape, count);
+    if (fclose(out) != 0) exit(CG_EXIT_IO);
+    struct cg_trace *trace = NULL;
+    struct cg_error error;
+    if (trace_load_bytes(shape_name[shape], text, length, NULL, &trace, &error) != 0) {
+        fprintf(stderr, "bench_planes: %s\n", error.message);
+        exit(error.status);
+    }
+    free(text);
+    double least = 0;
+    for (int run = 0; run < 3; run++) {
+        struct measurement result = {0};
+        if (!measure(trace, &result)) exit(CG_EXIT_IO);
+        double each = result.total / (double)result.records * 1e9;
+        if (run == 0 || each < least) least = each;
+    }
+    trace_free(trace);
+    return least;
+}
+
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
         show_file(argv[i]);
+    for (enum shape shape = CHAIN; argc == 1 && shape < SHAPE_COUNT; shape++) {
+        double small = cost(shape, 20000), large = cost(shape, 200000);
+        printf("BENCH planes_%s %.1f %.1f %.2f <=3 ns/record\n", shape_name[shape], large, small,
+               large / small);
+    }
     return 0;
 }
