@@ -67,10 +67,10 @@ static uint64_t time_at(const struct lifetime_tree *tree, size_t leaf)
     return tree->trace->memory.timestamp_ns[ordered_row(tree->memory->order, place)];
 }
 
-/* The first leaf whose time is not before this one (or, when past, that is after it). */
-static size_t find_leaf(const struct lifetime_tree *tree, uint64_t time, bool past)
+/* The first leaf in [low, high) whose time is not before this one (or, when past, that is after it); high
+ * where there is none. */
+static size_t find_leaf(const struct lifetime_tree *tree, size_t low, size_t high, uint64_t time, bool past)
 {
-    size_t low = 0, high = tree->memory->point_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         uint64_t there = time_at(tree, middle);
@@ -80,6 +80,15 @@ static size_t find_leaf(const struct lifetime_tree *tree, uint64_t time, bool pa
             high = middle;
     }
     return low;
+}
+
+/* The leaf of a time that is likely near low: steps that double, then halves. */
+static size_t find_leaf_near(const struct lifetime_tree *tree, size_t low, uint64_t time)
+{
+    size_t points = tree->memory->point_count, step = 1;
+    for (; step < points - low && time_at(tree, low + step) < time; step *= 2)
+        low += step;
+    return find_leaf(tree, low, step < points - low ? low + step : points, time, false);
 }
 
 /* Appends the leaves from first up to, not with, last to what node stands for. At one time all that is freed
@@ -166,10 +175,15 @@ static bool find_places(struct lifetime_tree *tree)
 static u128 find_leaves(struct lifetime_tree *tree, bool *instant)
 {
     u128 total = 0;
+    size_t start = 0; /* lifetimes stand in the order of their starts */
     for (size_t i = 0; i < tree->memory->lifetime_count; i++) {
         const struct lifetime *lifetime = &tree->memory->lifetimes[i];
-        tree->start_leaf[i] = (uint32_t)find_leaf(tree, lifetime_start(tree->trace, lifetime), false);
-        tree->end_leaf[i] = (uint32_t)find_leaf(tree, lifetime_end(tree->trace, lifetime), false);
+        start = find_leaf_near(tree, start, lifetime_start(tree->trace, lifetime));
+        tree->start_leaf[i] = (uint32_t)start;
+        tree->end_leaf[i] =
+            lifetime->end_row == CG_NONE
+                ? (uint32_t)find_leaf(tree, start, tree->memory->point_count, UINT64_MAX, false)
+                : (uint32_t)find_leaf_near(tree, start, lifetime_end(tree->trace, lifetime));
         *instant = *instant || tree->start_leaf[i] == tree->end_leaf[i];
         total += tree->trace->memory.bytes[lifetime->row];
     }
@@ -253,7 +267,8 @@ static struct lifetime_node pass_range(const struct lifetime_tree *tree, size_t 
 struct lifetime_sweep lifetime_tree_sweep(const struct lifetime_tree *tree, uint64_t start, uint64_t end)
 {
     size_t points = tree->memory->point_count;
-    size_t first = find_leaf(tree, start, true), last = find_leaf(tree, end, false);
+    size_t first = find_leaf(tree, 0, points, start, true);
+    size_t last = find_leaf(tree, first, points, end, false);
     i128 live = live_before(tree, first);
     struct lifetime_node node = pass_range(tree, first, last);
     i128 peak = greater(live, greater(live + node.peak, node.floor_peak));
