@@ -135,8 +135,7 @@ CUresult CUDAAPI cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *out, CUarray arr
     return sim_end(&call, r, NULL);
 }
 
-/* ---- mipmapped
- * ------------------------------------------------------------------------------------------------- */
+/* ---- mipmapped ----------------------------------------------------------------------------------------- */
 
 static size_t halved(size_t v)
 {

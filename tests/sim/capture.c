@@ -76,8 +76,7 @@ CUresult sim_capture_implicit(const struct sim_stream *stream)
     return implicit(stream, true);
 }
 
-/* ---- what a capturing stream is given
- * -------------------------------------------------------------------------- */
+/* ---- what a capturing stream is given ------------------------------------------------------------------ */
 
 static void set_frontier(struct sim_stream *s, struct sim_node *const *nodes, size_t count)
 {
@@ -275,8 +274,7 @@ void sim_capture_stop(struct sim_stream *stream)
     end(c);
 }
 
-/* ---- the calls
- * ------------------------------------------------------------------------------------------------- */
+/* ---- the calls ----------------------------------------------------------------------------------------- */
 
 static CUresult begin_with_stream(struct sim_call *call, CUstream handle, struct sim_stream **stream)
 {

@@ -280,8 +280,7 @@ CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *least, int *greatest)
     return sim_end(&call, r, NULL);
 }
 
-/* ---- primary contexts
- * ------------------------------------------------------------------------------------------ */
+/* ---- primary contexts ---------------------------------------------------------------------------------- */
 
 static CUresult begin_with_device(struct sim_call *call, CUdevice device)
 {

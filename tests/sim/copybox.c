@@ -146,8 +146,7 @@ SIM_PAIR(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D_PEER *copy), copy_peer, cop
 SIM_PAIR(cuMemcpy3DPeerAsync, _ptsz, (const CUDA_MEMCPY3D_PEER *copy, CUstream stream), copy_peer, copy,
          stream, false)
 
-/* ---- arrays of one dimension
- * ----------------------------------------------------------------------------------- */
+/* ---- arrays of one dimension --------------------------------------------------------------------------- */
 
 static CUresult copy_array(struct sim_call *call, CUmemorytype dst_type, uint64_t dst, size_t dst_offset,
                            CUmemorytype src_type, uint64_t src, size_t src_offset, size_t bytes,

@@ -184,8 +184,7 @@ CUresult CUDAAPI cuDeviceGetByPCIBusId(CUdevice *device, const char *text)
     return sim_end(&call, r, NULL);
 }
 
-/* ---- peers
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- peers --------------------------------------------------------------------------------------------- */
 
 CUresult CUDAAPI cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)
 {

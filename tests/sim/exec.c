@@ -5,8 +5,7 @@
 
 #include "tests/sim/graph.h"
 
-/* ---- memory of graphs
- * ------------------------------------------------------------------------------------------ */
+/* ---- memory of graphs ---------------------------------------------------------------------------------- */
 
 /* The address space is the graph's and its instances' for ever: an address that a graph was given never means
  * something else. */
@@ -98,8 +97,7 @@ CUresult CUDAAPI cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attrib
     return sim_end(&call, r, NULL);
 }
 
-/* ---- instantiation
- * --------------------------------------------------------------------------------------------- */
+/* ---- instantiation ------------------------------------------------------------------------------------- */
 
 /* Puts a child's nodes in the place of its node, which stays as an empty one after them. */
 static void expand(struct sim_graph *g, struct sim_node *node)
@@ -260,8 +258,7 @@ struct sim_node *sim_exec_node(const struct sim_exec *exec, const struct sim_nod
     return NULL;
 }
 
-/* ---- update
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- update -------------------------------------------------------------------------------------------- */
 
 /* The same nodes with the same dependencies, in the order that both had: then the new one takes the old one's
  * place. */
@@ -326,8 +323,7 @@ CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphEx
 }
 #endif
 
-/* ---- launch
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- launch -------------------------------------------------------------------------------------------- */
 
 bool sim_exec_needs_worker(const struct sim_exec *exec)
 {

@@ -58,8 +58,7 @@ void sim_image_free(struct sim_image *image)
     *image = (struct sim_image){0};
 }
 
-/* ---- cubin
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- cubin --------------------------------------------------------------------------------------------- */
 
 enum {
     ENTRY_MARK = 0x10, /* st_other of a kernel's symbol */
@@ -149,8 +148,7 @@ static size_t elf_bytes(const uint8_t *data)
     return programs > end ? programs : end;
 }
 
-/* ---- any
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- any ----------------------------------------------------------------------------------------------- */
 
 CUresult sim_image_read(const void *data, struct sim_image *image)
 {

@@ -125,8 +125,7 @@ CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr p)
     return sim_end(&call, r, &line);
 }
 
-/* ---- external memory
- * ------------------------------------------------------------------------------------------- */
+/* ---- external memory ----------------------------------------------------------------------------------- */
 
 struct external {
     struct sim_object object;

@@ -177,8 +177,7 @@ CUresult CUDAAPI cuMemHostUnregister(void *p)
                    CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 
-/* ---- questions
- * ------------------------------------------------------------------------------------------------- */
+/* ---- questions ----------------------------------------------------------------------------------------- */
 
 CUresult CUDAAPI cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {

@@ -6,8 +6,7 @@
 
 #include "tests/sim/internal.h"
 
-/* ---- functions
- * ------------------------------------------------------------------------------------------------- */
+/* ---- functions ----------------------------------------------------------------------------------------- */
 
 /* The host function of SIM_KERNELS for the entry, and its own parameter sizes, which win over the module's.
  */
@@ -75,8 +74,7 @@ static size_t find_entry(const struct sim_image *image, const char *name)
     return i;
 }
 
-/* ---- modules
- * --------------------------------------------------------------------------------------------------- */
+/* ---- modules ------------------------------------------------------------------------------------------- */
 
 static CUresult module_new(struct sim_context *context, const void *image, struct sim_module **out)
 {
@@ -276,8 +274,7 @@ CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *out, unsigned count, CUm
 }
 #endif
 
-/* ---- functions' properties
- * ------------------------------------------------------------------------------------- */
+/* ---- functions' properties ----------------------------------------------------------------------------- */
 
 static struct sim_function *as_function(const void *handle)
 {
@@ -393,8 +390,7 @@ CUresult CUDAAPI cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *off
 }
 #endif
 
-/* ---- libraries
- * ------------------------------------------------------------------------------------------------- */
+/* ---- libraries ----------------------------------------------------------------------------------------- */
 #if CUDA_VERSION >= 12000
 
 static CUresult library_load(struct sim_call *call, CUlibrary *out, const void *image)

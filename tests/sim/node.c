@@ -5,8 +5,7 @@
 #include "tests/sim/copy.h"
 #include "tests/sim/graph.h"
 
-/* ---- parameters to work
- * ---------------------------------------------------------------------------------------- */
+/* ---- parameters to work -------------------------------------------------------------------------------- */
 
 /* The fields that every version of the structure has. */
 #define KERNEL_OP(p, op)                                                                                     \
@@ -49,8 +48,7 @@ static CUresult host_op(const CUDA_HOST_NODE_PARAMS *p, struct sim_op *op)
     return CUDA_SUCCESS;
 }
 
-/* ---- adding
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- adding -------------------------------------------------------------------------------------------- */
 
 static CUresult begin_add(struct sim_call *call, CUgraphNode *out, CUgraph graph, const CUgraphNode *deps,
                           size_t count, const void *params)
@@ -187,8 +185,7 @@ CUresult CUDAAPI cuGraphAddMemFreeNode(ADD_PARAMS, CUdeviceptr address)
     return sim_end(&call, r, NULL);
 }
 
-/* ---- asking
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- asking -------------------------------------------------------------------------------------------- */
 
 /* The node, if it is of that type and there is somewhere to write; the lock is held in every case. */
 static CUresult begin_get(struct sim_call *call, CUgraphNode node, CUgraphNodeType type, const void *out)
@@ -283,8 +280,7 @@ CUresult CUDAAPI cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *out)
     return sim_end(&call, r, NULL);
 }
 
-/* ---- changing
- * -------------------------------------------------------------------------------------------------- */
+/* ---- changing ------------------------------------------------------------------------------------------ */
 
 /* The node itself, or with `exec` the one that instantiation made of it. */
 static CUresult begin_set(struct sim_call *call, CUgraphExec exec, bool in_exec, CUgraphNode node,

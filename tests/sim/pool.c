@@ -168,8 +168,7 @@ static CUresult free_async(struct sim_call *call, CUdeviceptr p, CUstream handle
 }
 SIM_PAIR(cuMemFreeAsync, _ptsz, (CUdeviceptr p, CUstream stream), free_async, p, stream)
 
-/* ---- pools as objects
- * ------------------------------------------------------------------------------------------ */
+/* ---- pools as objects ---------------------------------------------------------------------------------- */
 
 static CUresult begin_with_device(struct sim_call *call, CUdevice device, const void *out)
 {

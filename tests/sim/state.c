@@ -36,8 +36,7 @@ char *sim_strdup(const char *s)
     return memcpy(sim_alloc(n), s, n);
 }
 
-/* ---- objects
- * --------------------------------------------------------------------------------------------------- */
+/* ---- objects ------------------------------------------------------------------------------------------- */
 
 static struct sim_object *slab_free[SIM_MAGIC_END - SIM_CONTEXT];
 
@@ -75,8 +74,7 @@ bool sim_is(const void *object, enum sim_magic magic)
     return object && ((uintptr_t)object & 7) == 0 && ((const struct sim_object *)object)->magic == magic;
 }
 
-/* ---- threads
- * --------------------------------------------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------------------------------------- */
 
 static void thread_end(void *arg)
 {
@@ -112,8 +110,7 @@ struct sim_context *sim_current(const struct sim_call *call)
     return call->thread->depth ? call->thread->stack[call->thread->depth - 1] : NULL;
 }
 
-/* ---- environment
- * ----------------------------------------------------------------------------------------------- */
+/* ---- environment --------------------------------------------------------------------------------------- */
 
 static uint64_t env_number(const char *name, uint64_t fallback)
 {
@@ -191,8 +188,7 @@ static void configure(void)
     sim_ledger_open();
 }
 
-/* ---- a call's begin and end
- * ------------------------------------------------------------------------------------ */
+/* ---- a call's begin and end ---------------------------------------------------------------------------- */
 
 static CUresult injected(const char *symbol)
 {

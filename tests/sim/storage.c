@@ -28,8 +28,7 @@ size_t sim_round(size_t bytes, size_t to)
     return up < bytes ? bytes : up; /* a size that cannot be rounded is refused as too large */
 }
 
-/* ---- the map: storages sorted by address
- * ----------------------------------------------------------------------- */
+/* ---- the map: storages sorted by address --------------------------------------------------------------- */
 
 static struct sim_storage **map;
 static size_t map_count, map_capacity;
@@ -101,8 +100,7 @@ CUresult sim_check_range(uint64_t address, size_t bytes)
     return CUDA_SUCCESS;
 }
 
-/* ---- backing
- * --------------------------------------------------------------------------------------------------- */
+/* ---- backing ------------------------------------------------------------------------------------------- */
 
 CUresult sim_storage_new(int device, size_t bytes, enum sim_kind kind, struct sim_context *context,
                          struct sim_storage **out)

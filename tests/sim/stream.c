@@ -230,8 +230,7 @@ static CUresult attach(struct sim_call *call, CUstream handle, CUdeviceptr addre
 SIM_PAIR(cuStreamAttachMemAsync, _ptsz, (CUstream stream, CUdeviceptr address, size_t length, unsigned flags),
          attach, stream, address, length, flags)
 
-/* ---- host functions and values
- * --------------------------------------------------------------------------------- */
+/* ---- host functions and values ------------------------------------------------------------------------- */
 
 static CUresult launch_host(struct sim_call *call, CUstream handle, CUhostFn fn, void *data)
 {

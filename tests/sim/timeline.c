@@ -48,8 +48,7 @@ void sim_sleep_until(uint64_t ns)
     pthread_mutex_lock(&sim.lock);
 }
 
-/* ---- fences
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- fences -------------------------------------------------------------------------------------------- */
 
 static struct sim_fence *fence_new(void)
 {
@@ -78,8 +77,7 @@ void sim_fence_wait(struct sim_fence *f)
     sim_fence_release(f);
 }
 
-/* ---- running
- * --------------------------------------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------------------------------------- */
 
 static void run_copy(const struct sim_copy *c)
 {
@@ -189,8 +187,7 @@ void sim_event_mark(struct sim_event *event, uint64_t end_ns, struct sim_fence *
     event->capture = NULL;
 }
 
-/* ---- the timeline
- * ---------------------------------------------------------------------------------------------- */
+/* ---- the timeline -------------------------------------------------------------------------------------- */
 
 static bool is_blocking(const struct sim_stream *s)
 {
@@ -259,8 +256,7 @@ static void perform(struct sim_stream *stream, struct sim_op *op, uint64_t not_b
     advance(stream, start + duration);
 }
 
-/* ---- deferred work
- * --------------------------------------------------------------------------------------------- */
+/* ---- deferred work ------------------------------------------------------------------------------------- */
 
 static void add_dep(struct sim_op *op, struct sim_fence *fence)
 {
@@ -430,8 +426,7 @@ CUresult sim_submit_end(struct sim_call *call, CUresult result, struct sim_op *o
     return result;
 }
 
-/* ---- waiting
- * --------------------------------------------------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------------------------------------- */
 
 bool sim_stream_idle(struct sim_stream *stream)
 {

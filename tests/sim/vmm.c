@@ -100,8 +100,7 @@ CUresult CUDAAPI cuMemAddressFree(CUdeviceptr p, size_t bytes)
     return sim_end(&call, r, NULL);
 }
 
-/* ---- physical memory
- * ------------------------------------------------------------------------------------------- */
+/* ---- physical memory ----------------------------------------------------------------------------------- */
 
 static struct sim_physical *physical_new(size_t bytes, int fd, int device, const CUmemAllocationProp *prop)
 {
@@ -242,8 +241,7 @@ CUresult CUDAAPI cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *ou
     return sim_end(&call, r, NULL);
 }
 
-/* ---- mappings
- * -------------------------------------------------------------------------------------------------- */
+/* ---- mappings ------------------------------------------------------------------------------------------ */
 
 CUresult CUDAAPI cuMemMap(CUdeviceptr at, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
                           unsigned long long flags)

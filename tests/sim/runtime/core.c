@@ -1,4 +1,4 @@
-/* Finding the driver; errors; devices. */
+/* Finding the driver; devices. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -12,10 +12,8 @@ typedef CUresult (*get_proc_fn)(const char *, void **, int, cuuint64_t, CUdriver
 static get_proc_fn get_proc;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static CUresult init_result;
-static _Atomic int sticky; /* an error after which the process cannot use the device any more */
 
-/* ---- the driver
- * ------------------------------------------------------------------------------------------------ */
+/* ---- the driver ---------------------------------------------------------------------------------------- */
 
 static void ask(const char *name, int version, cuuint64_t flags, void *slot)
 {
@@ -49,7 +47,7 @@ static void find_driver(void)
 CUresult rt_init(void)
 {
     pthread_once(&once, find_driver);
-    return sticky ? (CUresult)sticky : init_result;
+    return rt_sticky() ? rt_sticky() : init_result;
 }
 
 struct rt_thread *rt_thread(void)
@@ -74,72 +72,7 @@ CUresult rt_context(void)
     return r;
 }
 
-/* ---- errors
- * ---------------------------------------------------------------------------------------------------- */
-
-static bool is_sticky(int code)
-{
-    static const int codes[] = {
-        cudaErrorIllegalAddress,      cudaErrorLaunchTimeout,      cudaErrorAssert,
-        cudaErrorHardwareStackError,  cudaErrorIllegalInstruction, cudaErrorMisalignedAddress,
-        cudaErrorInvalidAddressSpace, cudaErrorInvalidPc,          cudaErrorLaunchFailure,
-        cudaErrorECCUncorrectable};
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (codes[i] == code) return true;
-    return false;
-}
-
-cudaError_t rt_done(CUresult result)
-{
-    if (!result) return cudaSuccess;
-    if (is_sticky((int)result)) sticky = (int)result;
-    return rt_thread()->last = (cudaError_t)result;
-}
-
-cudaError_t CUDARTAPI cudaGetLastError(void)
-{
-    cudaError_t last = sticky ? (cudaError_t)sticky : rt_thread()->last;
-    rt_thread()->last = cudaSuccess;
-    return last;
-}
-
-cudaError_t CUDARTAPI cudaPeekAtLastError(void)
-{
-    return sticky ? (cudaError_t)sticky : rt_thread()->last;
-}
-
-/* Codes that only the runtime has. */
-static const struct {
-    cudaError_t code;
-    const char *name, *text;
-} own_errors[] = {
-    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
-    {cudaErrorInvalidSymbol, "cudaErrorInvalidSymbol", "invalid device symbol"},
-    {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection", "invalid copy direction"},
-    {cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver", "driver is too old for this runtime"},
-    {cudaErrorMissingConfiguration, "cudaErrorMissingConfiguration",
-     "no configuration was pushed for this launch"},
-    {cudaErrorInvalidDeviceFunction, "cudaErrorInvalidDeviceFunction", "invalid device function"},
-};
-
-static const char *describe(cudaError_t error, bool text)
-{
-    const char *s = NULL;
-    for (size_t i = 0; i < sizeof own_errors / sizeof *own_errors; i++)
-        if (own_errors[i].code == error) return text ? own_errors[i].text : own_errors[i].name;
-    rt_init();
-    if (rt.cuGetErrorString) (text ? rt.cuGetErrorString : rt.cuGetErrorName)((CUresult)error, &s);
-    return s ? s : "unrecognized error code";
-}
-
-const char *CUDARTAPI cudaGetErrorString(cudaError_t error)
-{
-    return describe(error, true);
-}
-const char *CUDARTAPI cudaGetErrorName(cudaError_t error)
-{
-    return describe(error, false);
-}
+/* ---- versions ------------------------------------------------------------------------------------------ */
 
 cudaError_t CUDARTAPI cudaRuntimeGetVersion(int *version)
 {
@@ -156,8 +89,7 @@ cudaError_t CUDARTAPI cudaDriverGetVersion(int *version)
     return rt.cuDriverGetVersion ? rt_done(rt.cuDriverGetVersion(version)) : cudaSuccess;
 }
 
-/* ---- entry points for the program
- * ------------------------------------------------------------------------------ */
+/* ---- entry points for the program ---------------------------------------------------------------------- */
 
 static cudaError_t entry_point(const char *name, void **out, unsigned version, unsigned long long flags,
                                enum cudaDriverEntryPointQueryResult *why, cuuint64_t fallback)
@@ -193,8 +125,7 @@ static cudaError_t entry_point(const char *name, void **out, unsigned version, u
 ENTRY_POINT_FORMS(, CU_GET_PROC_ADDRESS_LEGACY_STREAM)
 ENTRY_POINT_FORMS(_ptsz, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
 
-/* ---- devices
- * --------------------------------------------------------------------------------------------------- */
+/* ---- devices ------------------------------------------------------------------------------------------- */
 
 cudaError_t CUDARTAPI cudaGetDeviceCount(int *count)
 {

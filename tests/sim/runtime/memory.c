@@ -1,8 +1,7 @@
 /* Memory, copies and sets of the stand-in runtime. */
 #include "tests/sim/runtime/runtime.h"
 
-/* ---- allocation
- * ------------------------------------------------------------------------------------------------ */
+/* ---- allocation ---------------------------------------------------------------------------------------- */
 
 /* cudaMalloc of no bytes succeeds with a null pointer. */
 static CUresult allocate(void **out, size_t bytes)
@@ -102,8 +101,7 @@ RT(cudaPointerGetAttributes, (struct cudaPointerAttributes * out, const void *p)
 RT_PAIR(cudaStreamAttachMemAsync, _ptsz, (cudaStream_t stream, void *p, size_t bytes, unsigned flags),
         rt.cuStreamAttachMemAsync[per]((CUstream)stream, RT_PTR(p), bytes, flags))
 
-/* ---- copies
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- copies -------------------------------------------------------------------------------------------- */
 
 static CUresult copy(int per, void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind)
 {
@@ -247,45 +245,71 @@ RT_PAIR(cudaMemcpy2DAsync, _ptsz,
          enum cudaMemcpyKind kind, cudaStream_t stream),
         copy_2d_async(per, rows(dst, dst_pitch, src, src_pitch, width, height, kind), stream))
 
-static CUDA_MEMCPY3D box(const struct cudaMemcpy3DParms *p)
+/* Bytes of an element of an array: positions and widths are in elements where one takes part. */
+static CUresult element(cudaArray_t array, size_t *bytes)
 {
-    CUDA_MEMCPY3D c = {.srcXInBytes = p->srcPos.x,
-                       .srcY = p->srcPos.y,
-                       .srcZ = p->srcPos.z,
-                       .srcMemoryType = p->srcArray ? CU_MEMORYTYPE_ARRAY : side(p->kind, false),
-                       .srcHost = p->srcPtr.ptr,
-                       .srcDevice = RT_PTR(p->srcPtr.ptr),
-                       .srcArray = (CUarray)p->srcArray,
-                       .srcPitch = p->srcPtr.pitch,
-                       .srcHeight = p->srcPtr.ysize,
-                       .dstXInBytes = p->dstPos.x,
-                       .dstY = p->dstPos.y,
-                       .dstZ = p->dstPos.z,
-                       .dstMemoryType = p->dstArray ? CU_MEMORYTYPE_ARRAY : side(p->kind, true),
-                       .dstHost = p->dstPtr.ptr,
-                       .dstDevice = RT_PTR(p->dstPtr.ptr),
-                       .dstArray = (CUarray)p->dstArray,
-                       .dstPitch = p->dstPtr.pitch,
-                       .dstHeight = p->dstPtr.ysize,
-                       .WidthInBytes = p->extent.width,
-                       .Height = p->extent.height,
-                       .Depth = p->extent.depth};
-    return c;
+    CUDA_ARRAY3D_DESCRIPTOR d;
+    CUresult r = rt.cuArray3DGetDescriptor(&d, (CUarray)array);
+    if (r) return r;
+    switch (d.Format) {
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+        *bytes = d.NumChannels;
+        return CUDA_SUCCESS;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+        *bytes = d.NumChannels * 2;
+        return CUDA_SUCCESS;
+    default:
+        *bytes = d.NumChannels * 4;
+        return CUDA_SUCCESS;
+    }
+}
+
+CUresult rt_box(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *out)
+{
+    if (!p) return CUDA_ERROR_INVALID_VALUE;
+    size_t bytes = 1;
+    CUresult r = CUDA_SUCCESS;
+    if (p->srcArray || p->dstArray) r = element(p->srcArray ? p->srcArray : p->dstArray, &bytes);
+    *out = (CUDA_MEMCPY3D){.srcXInBytes = p->srcPos.x * (p->srcArray ? bytes : 1),
+                           .srcY = p->srcPos.y,
+                           .srcZ = p->srcPos.z,
+                           .srcMemoryType = p->srcArray ? CU_MEMORYTYPE_ARRAY : side(p->kind, false),
+                           .srcHost = p->srcPtr.ptr,
+                           .srcDevice = RT_PTR(p->srcPtr.ptr),
+                           .srcArray = (CUarray)p->srcArray,
+                           .srcPitch = p->srcPtr.pitch,
+                           .srcHeight = p->srcPtr.ysize,
+                           .dstXInBytes = p->dstPos.x * (p->dstArray ? bytes : 1),
+                           .dstY = p->dstPos.y,
+                           .dstZ = p->dstPos.z,
+                           .dstMemoryType = p->dstArray ? CU_MEMORYTYPE_ARRAY : side(p->kind, true),
+                           .dstHost = p->dstPtr.ptr,
+                           .dstDevice = RT_PTR(p->dstPtr.ptr),
+                           .dstArray = (CUarray)p->dstArray,
+                           .dstPitch = p->dstPtr.pitch,
+                           .dstHeight = p->dstPtr.ysize,
+                           .WidthInBytes = p->extent.width * bytes,
+                           .Height = p->extent.height,
+                           .Depth = p->extent.depth};
+    return r;
 }
 
 static CUresult copy_3d(int per, const struct cudaMemcpy3DParms *p)
 {
-    if (!p) return CUDA_ERROR_INVALID_VALUE;
-    CUDA_MEMCPY3D c = box(p);
-    return rt.cuMemcpy3D[per](&c);
+    CUDA_MEMCPY3D c;
+    CUresult r = rt_box(p, &c);
+    return r ? r : rt.cuMemcpy3D[per](&c);
 }
 RT_PAIR(cudaMemcpy3D, _ptds, (const struct cudaMemcpy3DParms *p), copy_3d(per, p))
 
 static CUresult copy_3d_async(int per, const struct cudaMemcpy3DParms *p, cudaStream_t stream)
 {
-    if (!p) return CUDA_ERROR_INVALID_VALUE;
-    CUDA_MEMCPY3D c = box(p);
-    return rt.cuMemcpy3DAsync[per](&c, (CUstream)stream);
+    CUDA_MEMCPY3D c;
+    CUresult r = rt_box(p, &c);
+    return r ? r : rt.cuMemcpy3DAsync[per](&c, (CUstream)stream);
 }
 RT_PAIR(cudaMemcpy3DAsync, _ptsz, (const struct cudaMemcpy3DParms *p, cudaStream_t stream),
         copy_3d_async(per, p, stream))
@@ -306,8 +330,7 @@ RT(cudaMemcpyPeerAsync,
    (void *dst, int dst_device, const void *src, int src_device, size_t bytes, cudaStream_t stream),
    copy_peer(dst, dst_device, src, src_device, bytes, true, stream))
 
-/* ---- sets
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- sets ---------------------------------------------------------------------------------------------- */
 
 RT_PAIR(cudaMemset, _ptds, (void *dst, int value, size_t bytes),
         bytes ? rt.cuMemsetD8[per](RT_PTR(dst), (unsigned char)value, bytes) : CUDA_SUCCESS)

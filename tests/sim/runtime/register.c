@@ -37,8 +37,7 @@ static struct symbol **bucket(const void *host)
     return &symbols[h >> 54];
 }
 
-/* ---- registration
- * ---------------------------------------------------------------------------------------------- */
+/* ---- registration -------------------------------------------------------------------------------------- */
 
 void **CUDARTAPI __cudaRegisterFatBinary(void *data);
 void **CUDARTAPI __cudaRegisterFatBinary(void *data)
@@ -125,8 +124,7 @@ void CUDARTAPI __cudaRegisterManagedVar(void **handle, void **host, char *device
     add(MANAGED, handle, host, name);
 }
 
-/* ---- use
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- use ----------------------------------------------------------------------------------------------- */
 
 static CUresult load(struct image *image)
 {
@@ -195,8 +193,7 @@ char CUDARTAPI __cudaInitModule(void **handle)
     return rt_done(r) == cudaSuccess;
 }
 
-/* ---- launches
- * -------------------------------------------------------------------------------------------------- */
+/* ---- launches ------------------------------------------------------------------------------------------ */
 
 unsigned CUDARTAPI __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
                                                struct CUstream_st *stream);
@@ -309,8 +306,7 @@ static CUresult launch_ex(int per, const cudaLaunchConfig_t *c, const void *host
 RT_PAIR(cudaLaunchKernelExC, _ptsz, (const cudaLaunchConfig_t *config, const void *host, void **args),
         launch_ex(per, config, host, args))
 
-/* ---- questions
- * ------------------------------------------------------------------------------------------------- */
+/* ---- questions ----------------------------------------------------------------------------------------- */
 
 static CUresult attributes(struct cudaFuncAttributes *a, const void *host)
 {

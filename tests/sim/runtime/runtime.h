@@ -41,10 +41,15 @@ CUresult rt_init(void);
 CUresult rt_context(void);
 /* Remembers an error as the thread's last one. Every exported function returns through it. */
 cudaError_t rt_done(CUresult result);
+/* The error that has made the device unusable, or 0. */
+CUresult rt_sticky(void);
 
 /* register.c: the device's side of a host symbol. CUDA's own code for an unknown one. */
 CUresult rt_kernel(const void *host, CUkernel *out);
 CUresult rt_variable(const void *host, CUdeviceptr *out, size_t *bytes);
+
+/* memory.c: the driver's form of a 3D copy. */
+CUresult rt_box(const struct cudaMemcpy3DParms *p, CUDA_MEMCPY3D *out);
 
 /* One function that takes part in no default stream. */
 #define RT(name, params, impl)                                                                               \
