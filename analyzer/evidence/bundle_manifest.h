@@ -1,0 +1,13 @@
+/* bundle.json: reading it strictly. */
+#ifndef CGTRACE_ANALYZER_EVIDENCE_BUNDLE_MANIFEST_H
+#define CGTRACE_ANALYZER_EVIDENCE_BUNDLE_MANIFEST_H
+
+#include "analyzer/evidence/bundle.h"
+
+/* Steps 2 to 5 of doc/spec/bundle.md 7: reads bundle.json below bundle->root_fd; fills run_id, files (in byte
+ * order) and manifest_sha256. CG_EXIT_CONDITION or CG_EXIT_IO after filling *error. */
+int bundle_manifest_read(struct bundle *bundle, struct cg_error *error);
+/* The digest of bundle.json as it stands now, and nothing else. */
+int bundle_manifest_digest(const struct bundle *bundle, char hex[SHA256_HEX], struct cg_error *error);
+
+#endif

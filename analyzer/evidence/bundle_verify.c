@@ -1,0 +1,334 @@
+/* Verification of a bundle, step by step (doc/spec/bundle.md 7). */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyzer/evidence/bundle_manifest.h"
+
+static int compare_path(const void *key, const void *file)
+{
+    return strcmp(key, ((const struct bundle_file *)file)->path);
+}
+
+const struct bundle_file *bundle_find(const struct bundle *bundle, const char *path)
+{
+    return bsearch(path, bundle->files, bundle->count, sizeof *bundle->files, compare_path);
+}
+
+/* ---- steps 6 to 8: what is there ---- */
+
+/* One directory being walked: the names in it, ascending, and where we are. */
+struct level {
+    int fd;
+    char **names;
+    size_t count, at;
+    size_t path_length; /* of the directory's own path, with its slash */
+};
+
+struct walk {
+    struct bundle *bundle;
+    struct level levels[BUNDLE_DEPTH_MAX];
+    size_t depth;
+    char path[BUNDLE_PATH_MAX + 2];
+    size_t observed;  /* files met, declared or not */
+    char *undeclared; /* the first of them in byte order; NULL: none */
+};
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void leave_level(struct level *level)
+{
+    for (size_t i = 0; i < level->count; i++)
+        free(level->names[i]);
+    free(level->names);
+    close(level->fd);
+}
+
+/* All names but . and .., in ascending order. 0 or an errno value. */
+static int list_names(struct level *level)
+{
+    DIR *directory = fdopendir(dup(level->fd));
+    size_t capacity = 0;
+    int error = directory ? 0 : errno;
+
+    while (!error) {
+        errno = 0;
+        struct dirent *entry = readdir(directory);
+        if (!entry) {
+            error = errno;
+            break;
+        }
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        if (level->count == capacity) {
+            capacity = capacity * 2 + 32;
+            char **larger = reallocarray(level->names, capacity, sizeof *larger);
+            if (larger)
+                level->names = larger;
+            else
+                error = ENOMEM;
+        }
+        if (!error && !(level->names[level->count] = strdup(entry->d_name))) error = ENOMEM;
+        if (!error) level->count++;
+    }
+    if (directory) closedir(directory);
+    qsort(level->names, level->count, sizeof *level->names, compare_names);
+    return error;
+}
+
+static int fail_at(const struct walk *walk, struct cg_error *error, int status, const char *what)
+{
+    return cg_fail(error, status, "%s/%s: %s", walk->bundle->root, walk->path, what);
+}
+
+/* Goes down into the directory that fd is open on, called walk->path. */
+static int enter_level(struct walk *walk, int fd, size_t path_length, struct cg_error *error)
+{
+    if (walk->depth == BUNDLE_DEPTH_MAX) {
+        close(fd);
+        return fail_at(walk, error, CG_EXIT_CONDITION, "directories are nested too deeply");
+    }
+    struct level *level = &walk->levels[walk->depth++];
+    *level = (struct level){.fd = fd, .path_length = path_length};
+    int fault = list_names(level);
+    return fault ? fail_at(walk, error, CG_EXIT_IO, strerror(fault)) : 0;
+}
+
+static int observe(struct walk *walk, struct cg_error *error)
+{
+    if (walk->depth == 1 && strcmp(walk->path, BUNDLE_MANIFEST) == 0) return 0;
+    if (++walk->observed > BUNDLE_FILES_MAX) return fail_at(walk, error, CG_EXIT_CONDITION, "too many files");
+    struct bundle_file *file = (struct bundle_file *)bundle_find(walk->bundle, walk->path);
+    if (file) {
+        file->observed = true;
+    } else if (!walk->undeclared || strcmp(walk->path, walk->undeclared) < 0) {
+        free(walk->undeclared);
+        walk->undeclared = strdup(walk->path);
+        if (!walk->undeclared) return cg_fail(error, CG_EXIT_IO, "out of memory");
+    }
+    return 0;
+}
+
+static int visit(struct walk *walk, struct level *level, const char *name, struct cg_error *error)
+{
+    size_t length = strlen(name);
+    struct stat entry;
+
+    if (level->path_length + length > BUNDLE_PATH_MAX)
+        return fail_at(walk, error, CG_EXIT_CONDITION, "a path is too long");
+    memcpy(walk->path + level->path_length, name, length + 1);
+    if (fstatat(level->fd, name, &entry, AT_SYMLINK_NOFOLLOW) != 0)
+        return fail_at(walk, error, CG_EXIT_IO, strerror(errno));
+    if (S_ISREG(entry.st_mode)) return observe(walk, error);
+    if (S_ISLNK(entry.st_mode))
+        return fail_at(walk, error, CG_EXIT_CONDITION, "a link, which a bundle must not hold");
+    if (!S_ISDIR(entry.st_mode))
+        return fail_at(walk, error, CG_EXIT_CONDITION, "neither a regular file nor a directory");
+    int fd = openat(level->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return fail_at(walk, error, CG_EXIT_IO, strerror(errno));
+    size_t inner = level->path_length + length;
+    walk->path[inner] = '/';
+    walk->path[inner + 1] = '\0';
+    return enter_level(walk, fd, inner + 1, error);
+}
+
+/* Depth first, names ascending, without recursion. */
+static int walk_tree(struct walk *walk, struct cg_error *error)
+{
+    int root = openat(walk->bundle->root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0) return cg_fail(error, CG_EXIT_IO, "%s: %s", walk->bundle->root, strerror(errno));
+    int status = enter_level(walk, root, 0, error);
+    while (walk->depth > 0) {
+        struct level *level = &walk->levels[walk->depth - 1];
+        if (status == 0 && level->at < level->count) {
+            status = visit(walk, level, level->names[level->at++], error);
+        } else {
+            leave_level(level);
+            walk->depth--;
+        }
+    }
+    return status;
+}
+
+static int check_tree(struct bundle *bundle, struct cg_error *error)
+{
+    struct walk *walk = calloc(1, sizeof *walk);
+    if (!walk) return cg_fail(error, CG_EXIT_IO, "out of memory");
+    walk->bundle = bundle;
+    int status = walk_tree(walk, error);
+    if (status == 0 && walk->undeclared)
+        status = cg_fail(error, CG_EXIT_CONDITION, "%s/%s: not declared in bundle.json", bundle->root,
+                         walk->undeclared);
+    for (size_t i = 0; status == 0 && i < bundle->count; i++)
+        if (!bundle->files[i].observed)
+            status = cg_fail(error, CG_EXIT_CONDITION, "%s/%s: declared in bundle.json, but missing",
+                             bundle->root, bundle->files[i].path);
+    free(walk->undeclared);
+    free(walk);
+    return status;
+}
+
+/* ---- step 9: every byte ---- */
+
+/* Opens a path below the root, following no link anywhere in it; -1 with errno set. */
+static int open_below(int root_fd, const char *path, int flags)
+{
+    char part[BUNDLE_PATH_MAX + 1];
+    int at = dup(root_fd);
+
+    while (at >= 0) {
+        size_t length = strcspn(path, "/");
+        memcpy(part, path, length);
+        part[length] = '\0';
+        bool last = !path[length];
+        int next =
+            openat(at, part, (last ? flags : O_PATH | O_DIRECTORY) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        int fault = errno;
+        close(at);
+        errno = fault;
+        at = next;
+        if (last) break;
+        path += length + 1;
+    }
+    return at;
+}
+
+static int check_file(const struct bundle *bundle, struct bundle_file *file, bool quick,
+                      struct cg_error *error)
+{
+    int fd = open_below(bundle->root_fd, file->path, O_RDONLY);
+    if (fd < 0)
+        return cg_fail(error,
+                       errno == ELOOP || errno == ENOENT || errno == ENOTDIR ? CG_EXIT_CONDITION : CG_EXIT_IO,
+                       "%s/%s: %s", bundle->root, file->path, strerror(errno));
+    char hex[SHA256_HEX];
+    uint64_t size = file->bytes;
+    int status = 0, fault = 0;
+    if (fstat(fd, &file->seen) != 0 || !S_ISREG(file->seen.st_mode))
+        status = cg_fail(error, CG_EXIT_CONDITION, "%s/%s: not a regular file", bundle->root, file->path);
+    else if ((uint64_t)file->seen.st_size != file->bytes)
+        status =
+            cg_fail(error, CG_EXIT_CONDITION, "%s/%s: %lld bytes, bundle.json declares %llu", bundle->root,
+                    file->path, (long long)file->seen.st_size, (unsigned long long)file->bytes);
+    else if (!quick && (fault = sha256_descriptor(fd, &size, hex)) != 0)
+        status = cg_fail(error, CG_EXIT_IO, "%s/%s: %s", bundle->root, file->path, strerror(fault));
+    else if (!quick && size != file->bytes)
+        status = cg_fail(error, CG_EXIT_CONDITION, "%s/%s: its size changed while it was read", bundle->root,
+                         file->path);
+    else if (!quick && !sha256_equal(hex, file->sha256))
+        status = cg_fail(error, CG_EXIT_CONDITION, "%s/%s: its SHA-256 is %s, bundle.json declares %s",
+                         bundle->root, file->path, hex, file->sha256);
+    close(fd);
+    return status;
+}
+
+/* All files are looked at; the first fault is the answer, further ones are said at once. */
+static int check_files(struct bundle *bundle, bool quick, struct cg_error *error)
+{
+    int status = 0;
+
+    for (size_t i = 0; i < bundle->count; i++) {
+        struct cg_error further;
+        int now = check_file(bundle, &bundle->files[i], quick, status == 0 ? error : &further);
+        if (now != 0 && status != 0) fprintf(stderr, "cg-analyze: %s\n", further.message);
+        if (status == 0) status = now;
+        if (__builtin_add_overflow(bundle->bytes_verified, bundle->files[i].bytes, &bundle->bytes_verified) &&
+            status == 0)
+            status =
+                cg_fail(error, CG_EXIT_CONDITION, "%s: the sizes of its files exceed 64 bits", bundle->root);
+    }
+    return status;
+}
+
+int bundle_verify(const char *root, bool quick, struct bundle *bundle, struct cg_error *error)
+{
+    *bundle =
+        (struct bundle){.root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .root = strdup(root)};
+    int status = 0;
+    if (bundle->root_fd < 0)
+        status = cg_fail(error, errno == ENOENT || errno == ENOTDIR ? CG_EXIT_CONDITION : CG_EXIT_IO,
+                         "%s: not a bundle directory: %s", root, strerror(errno));
+    else if (!bundle->root)
+        status = cg_fail(error, CG_EXIT_IO, "out of memory");
+    if (status == 0) status = bundle_manifest_read(bundle, error);
+    if (status == 0) status = check_tree(bundle, error);
+    if (status == 0) status = check_files(bundle, quick, error);
+    if (status != 0) bundle_close(bundle);
+    return status;
+}
+
+void bundle_close(struct bundle *bundle)
+{
+    for (size_t i = 0; i < bundle->count; i++)
+        free(bundle->files[i].path);
+    free(bundle->files);
+    free(bundle->run_id);
+    free(bundle->root);
+    if (bundle->root_fd >= 0) close(bundle->root_fd);
+    *bundle = (struct bundle){.root_fd = -1};
+}
+
+/* ---- reading what was verified ---- */
+
+/* Is the file that is open the one that was hashed, and untouched since? */
+static bool same_file(const struct stat *now, const struct stat *then)
+{
+    return now->st_dev == then->st_dev && now->st_ino == then->st_ino && now->st_size == then->st_size &&
+           now->st_mtim.tv_sec == then->st_mtim.tv_sec && now->st_mtim.tv_nsec == then->st_mtim.tv_nsec &&
+           now->st_ctim.tv_sec == then->st_ctim.tv_sec && now->st_ctim.tv_nsec == then->st_ctim.tv_nsec;
+}
+
+int bundle_open_file(const struct bundle *bundle, const char *path, struct cg_error *error)
+{
+    const struct bundle_file *file = bundle_find(bundle, path);
+    struct stat now;
+
+    if (!file) {
+        cg_fail(error, CG_EXIT_INPUT, "%s: the bundle declares no %s", bundle->root, path);
+        return -1;
+    }
+    int fd = open_below(bundle->root_fd, path, O_RDONLY);
+    if (fd < 0 || fstat(fd, &now) != 0 || !same_file(&now, &file->seen)) {
+        cg_fail(error, CG_EXIT_INPUT, "%s/%s: changed since it was verified", bundle->root, path);
+        if (fd >= 0) close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+int bundle_unchanged(const struct bundle *bundle, const char *const *paths, size_t count,
+                     struct cg_error *error)
+{
+    char hex[SHA256_HEX];
+    int status = bundle_manifest_digest(bundle, hex, error);
+
+    if (status != 0) return CG_EXIT_INPUT;
+    if (!sha256_equal(hex, bundle->manifest_sha256))
+        return cg_fail(error, CG_EXIT_INPUT, "%s/bundle.json: changed while the bundle was read",
+                       bundle->root);
+    for (size_t i = 0; i < count; i++) {
+        int fd = bundle_open_file(bundle, paths[i], error);
+        if (fd < 0) return error->status;
+        close(fd);
+    }
+    return 0;
+}
+
+void emit_bundle_receipt(struct json_doc *doc, const struct bundle *bundle)
+{
+    doc_object(doc);
+    doc_member_string(doc, "schema", BUNDLE_VERIFICATION_SCHEMA);
+    doc_member_string(doc, "bundle_schema", BUNDLE_SCHEMA);
+    doc_member_string(doc, "run_id", bundle->run_id);
+    doc_member_string(doc, "manifest_path", BUNDLE_MANIFEST);
+    doc_member_string(doc, "manifest_sha256", bundle->manifest_sha256);
+    doc_member_u64(doc, "files_verified", bundle->count);
+    doc_member_u64(doc, "bytes_verified", bundle->bytes_verified);
+    doc_object_end(doc);
+}
