@@ -80,9 +80,8 @@ static const char *exponent_part(struct literal *literal, const char *at)
 }
 
 /* The grammar of RFC 8259, section 6. */
-static bool scan_literal(struct json_scan *scan, struct literal *literal)
+static const char *scan_literal(struct json_scan *scan, const char *at, struct literal *literal)
 {
-    const char *at = scan->at;
     *literal = (struct literal){.begin = at, .integer = true, .exact = true, .negative = *at == '-'};
     if (literal->negative) at++;
     if (!is_digit(*at)) return json_fault(scan, at, "expected a digit");
@@ -99,49 +98,36 @@ static bool scan_literal(struct json_scan *scan, struct literal *literal)
         if (end == NULL) return json_fault(scan, at + 1, "expected digits in the exponent");
         at = end;
     }
-    scan->at = at;
-    return true;
+    return at;
 }
 
-bool json_scan_number(struct json_scan *scan, struct json_number *number)
+const char *json_number(struct json_scan *scan, const char *at, struct json_number *number)
 {
     struct literal literal;
-    if (!scan_literal(scan, &literal)) return false;
+    const char *end = scan_literal(scan, at, &literal);
+    if (end == NULL) return NULL;
     if (literal.integer && literal.exact && !literal.negative) {
         *number =
             (struct json_number){.class = JSON_U, .u = literal.significand, .f = (double)literal.significand};
-        return true;
-    }
-    if (literal.integer && literal.exact && literal.significand >= 1 &&
-        literal.significand <= UINT64_C(1) << 63) {
+    } else if (literal.integer && literal.exact && literal.significand >= 1 &&
+               literal.significand <= UINT64_C(1) << 63) {
         *number = (struct json_number){
             .class = JSON_I, .u = literal.significand, .f = -(double)literal.significand};
-        return true;
+    } else {
+        *number = (struct json_number){.class = JSON_F, .f = convert(&literal)};
+        if (isinf(number->f)) return json_fault(scan, at, "number beyond the range of a double");
     }
-    *number = (struct json_number){.class = JSON_F, .f = convert(&literal)};
-    if (isinf(number->f)) return json_fault(scan, literal.begin, "number beyond the range of a double");
-    return true;
+    return end;
 }
 
-bool json_scan_u64(struct json_scan *scan, uint64_t *value)
+const char *json_u64_slow(struct json_scan *scan, const char *at, uint64_t *value)
 {
-    const char *at = scan->at;
-    uint64_t sum = 0;
-    while (is_digit(*at) && at - scan->at < 19)
-        sum = sum * 10 + (uint64_t)(*at++ - '0');
-    if (__builtin_expect(at != scan->at && !is_digit(*at) && *at != '.' && (*at | 0x20) != 'e' &&
-                             (*scan->at != '0' || at - scan->at == 1),
-                         1)) {
-        *value = sum;
-        scan->at = at;
-        return true;
-    }
-    const char *begin = scan->at;
     struct json_number number;
-    if (*begin != '-' && !is_digit(*begin)) return json_fault(scan, begin, "expected an unsigned integer");
-    if (!json_scan_number(scan, &number)) return false;
+    if (*at != '-' && !is_digit(*at)) return json_fault(scan, at, "expected an unsigned integer");
+    const char *end = json_number(scan, at, &number);
+    if (end == NULL) return NULL;
     if (number.class != JSON_U)
-        return json_fault(scan, begin, "expected an unsigned integer of at most 18446744073709551615");
+        return json_fault(scan, at, "expected an unsigned integer of at most 18446744073709551615");
     *value = number.u;
-    return true;
+    return end;
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/trace/block.h"
+
 /* Kinds that have columns: T(constant suffix, member, fields, extras) */
 #define TABLES(T)                                                                                            \
     T(SPAN_START, span, CG_SPAN_START_FIELDS, CG_SPAN_START_EXTRAS)                                          \
@@ -32,7 +34,7 @@ static bool resize(void *array_address, size_t element, size_t rows)
 {
     void *array, *resized;
     memcpy(&array, array_address, sizeof array);
-    resized = realloc(array, (rows > 0 ? rows : 1) * element);
+    resized = block_resize(array, rows * element);
     if (resized == NULL) return false;
     memcpy(array_address, &resized, sizeof resized);
     return true;
@@ -84,8 +86,8 @@ static enum columns_answer make_room(struct cg_trace *trace, struct columns_capa
 }
 
 /* store_TABLE(): the values of a record, which stand in the order of the table, into a row. */
-#define STORE_STR(name)                                            columns->name[row] = (cg_str)value->u;
-#define STORE_OPT_STR(name)                                        columns->name[row] = (cg_str)value->u;
+#define STORE_STR(name)                                            columns->name[row] = decoder_string(decoder, *value);
+#define STORE_OPT_STR(name)                                        columns->name[row] = decoder_string(decoder, *value);
 #define STORE_U64(name)                                            columns->name[row] = value->u;
 #define STORE_OPT_U64(name)                                        columns->name[row] = value->u, columns->name##_set[row] = present & 1;
 #define STORE_F64(name)                                            columns->name[row] = value->f;
@@ -97,13 +99,14 @@ static enum columns_answer make_room(struct cg_trace *trace, struct columns_capa
 #define STORE_STR_LIST(name)                                       columns->name[row] = value->list;
 #define STORE_FIELD(name, wire, type, presence, argument, meaning) STORE_##type(name) value++, present >>= 1;
 #define STORE_TABLE(suffix, member, fields, extra_fields)                                                    \
-    static void store_##member(struct cg_trace *trace, const struct record *record, bool extras)             \
+    static void store_##member(struct cg_trace *trace, const struct decoder *decoder,                        \
+                               const struct record *record)                                                  \
     {                                                                                                        \
         __typeof__(&trace->member) columns = &trace->member;                                                 \
         const union value *value = record->value;                                                            \
         uint32_t present = record->present;                                                                  \
         size_t row = columns->rows++;                                                                        \
-        fields(STORE_FIELD) if (extras)                                                                      \
+        fields(STORE_FIELD) if (decoder->extras)                                                             \
         {                                                                                                    \
             extra_fields(STORE_FIELD)                                                                        \
         }                                                                                                    \
@@ -111,16 +114,18 @@ static enum columns_answer make_room(struct cg_trace *trace, struct columns_capa
 TABLES(STORE_TABLE)
 
 enum columns_answer columns_append(struct cg_trace *trace, struct columns_capacity *capacity,
-                                   enum cg_kind kind, const struct record *record, bool extras)
+                                   enum cg_kind kind, const struct decoder *decoder,
+                                   const struct record *record)
 {
     enum columns_answer answer;
     switch (kind) {
 #define APPEND_CASE(suffix, member, fields, extra_fields)                                                    \
     case CG_KIND_##suffix:                                                                                   \
         if (trace->member.rows == capacity->of[kind] &&                                                      \
-            (answer = make_room(trace, capacity, kind, trace->member.rows, extras)) != COLUMNS_DONE)         \
+            (answer = make_room(trace, capacity, kind, trace->member.rows, decoder->extras)) !=              \
+                COLUMNS_DONE)                                                                                \
             return answer;                                                                                   \
-        store_##member(trace, record, extras);                                                               \
+        store_##member(trace, decoder, record);                                                              \
         break;
         TABLES(APPEND_CASE)
     default:
@@ -131,18 +136,19 @@ enum columns_answer columns_append(struct cg_trace *trace, struct columns_capaci
 
 /* meta */
 
-#define SET_STR(name)                                             to->name = (cg_str)value->u;
-#define SET_OPT_STR(name)                                         to->name = (cg_str)value->u;
+#define SET_STR(name)                                             to->name = decoder_string(decoder, *value);
+#define SET_OPT_STR(name)                                         to->name = decoder_string(decoder, *value);
 #define SET_U64(name)                                             to->name = value->u;
 #define SET_BOOL(name)                                            to->name = value->u != 0;
 #define SET_ENUM(name)                                            to->name = (uint8_t)value->u;
 #define SET_STR_LIST(name)                                        to->name = value->list;
-#define SET_OBJECT(name)                                          ok = ok && (value->object == NULL || set_##name(&to->name, value->object));
-#define SET_OBJECT_LIST(name)                                     ok = ok && (value->objects == NULL || set_##name(to, value->objects));
+#define SET_OBJECT(name)                                          ok = ok && (value->object == NULL || set_##name(&to->name, decoder, value->object));
+#define SET_OBJECT_LIST(name)                                     ok = ok && (value->objects == NULL || set_##name(to, decoder, value->objects));
 #define SET_MAP(name)                                             pairs = value->pairs;
 #define SET_FIELD(field, wire, type, presence, argument, meaning) SET_##type(field) value++;
 
-static bool set_expected(struct CG_OBJECT_GRADIENT_CONTRACT *contract, const struct record_list *list)
+static bool set_expected(struct CG_OBJECT_GRADIENT_CONTRACT *contract, const struct decoder *decoder,
+                         const struct record_list *list)
 {
     contract->expected = calloc(list->count + 1, sizeof *contract->expected);
     if (contract->expected == NULL) return false;
@@ -154,7 +160,8 @@ static bool set_expected(struct CG_OBJECT_GRADIENT_CONTRACT *contract, const str
     return true;
 }
 
-static bool set_families(struct CG_OBJECT_GRADIENT_CONTRACT *contract, const struct record_list *list)
+static bool set_families(struct CG_OBJECT_GRADIENT_CONTRACT *contract, const struct decoder *decoder,
+                         const struct record_list *list)
 {
     contract->families = calloc(list->count + 1, sizeof *contract->families);
     if (contract->families == NULL) return false;
@@ -166,7 +173,8 @@ static bool set_families(struct CG_OBJECT_GRADIENT_CONTRACT *contract, const str
     return true;
 }
 
-static bool set_gradient_contract(struct CG_OBJECT_GRADIENT_CONTRACT *to, const struct record *record)
+static bool set_gradient_contract(struct CG_OBJECT_GRADIENT_CONTRACT *to, const struct decoder *decoder,
+                                  const struct record *record)
 {
     const union value *value = record->value;
     bool ok = true;
@@ -175,7 +183,8 @@ static bool set_gradient_contract(struct CG_OBJECT_GRADIENT_CONTRACT *to, const 
     return ok;
 }
 
-static bool set_capture_contract(struct CG_OBJECT_CONTRACT *to, const struct record *record)
+static bool set_capture_contract(struct CG_OBJECT_CONTRACT *to, const struct decoder *decoder,
+                                 const struct record *record)
 {
     const union value *value = record->value;
     bool ok = true;
@@ -184,7 +193,8 @@ static bool set_capture_contract(struct CG_OBJECT_CONTRACT *to, const struct rec
     return ok;
 }
 
-static bool set_comparison_identity(struct CG_OBJECT_IDENTITY *to, const struct record *record)
+static bool set_comparison_identity(struct CG_OBJECT_IDENTITY *to, const struct decoder *decoder,
+                                    const struct record *record)
 {
     const union value *value = record->value;
     to->present = true;
@@ -192,39 +202,46 @@ static bool set_comparison_identity(struct CG_OBJECT_IDENTITY *to, const struct 
     return true;
 }
 
+struct tag {
+    struct cg_pair pair;
+    size_t position;
+};
+
 /* Keys in byte order; of equal keys the last one in the text first. */
 static int compare_tags(const void *left, const void *right, void *trace)
 {
-    const struct cg_pair *const *a = left, *const *b = right;
-    if ((*a)->key == (*b)->key) return *a < *b ? 1 : *a > *b ? -1 : 0;
-    return trace_compare(trace, (*a)->key, (*b)->key);
+    const struct tag *a = left, *b = right;
+    if (a->pair.key == b->pair.key) return a->position < b->position ? 1 : -1;
+    return trace_compare(trace, a->pair.key, b->pair.key);
 }
 
-static bool set_tags(struct cg_trace *trace, const struct pair_list *list)
+static bool set_tags(struct cg_trace *trace, const struct decoder *decoder, const struct pair_list *list)
 {
     struct cg_run *run = &trace->run;
-    const struct cg_pair **order = malloc((list->count + 1) * sizeof *order);
+    const struct text *texts = decoder->texts.text;
+    struct tag *tags = malloc((list->count + 1) * sizeof *tags);
     run->tags = malloc((list->count + 1) * sizeof *run->tags);
-    if (order != NULL && run->tags != NULL) {
+    bool ok = tags != NULL && run->tags != NULL;
+    if (ok) {
         for (size_t i = 0; i < list->count; i++)
-            order[i] = &list->pairs[i];
-        qsort_r(order, list->count, sizeof *order, compare_tags, trace);
+            tags[i] = (struct tag){{texts[list->pairs[i].key].number, texts[list->pairs[i].value].number}, i};
+        qsort_r(tags, list->count, sizeof *tags, compare_tags, trace);
         for (size_t i = 0; i < list->count; i++)
-            if (i == 0 || order[i]->key != order[i - 1]->key) run->tags[run->tags_count++] = *order[i];
+            if (i == 0 || tags[i].pair.key != tags[i - 1].pair.key)
+                run->tags[run->tags_count++] = tags[i].pair;
     }
-    bool ok = order != NULL && run->tags != NULL;
-    free(order);
+    free(tags);
     return ok;
 }
 
-bool columns_set_run(struct cg_trace *trace, const struct record *record)
+bool columns_set_run(struct cg_trace *trace, const struct decoder *decoder, const struct record *record)
 {
     struct cg_run *to = &trace->run;
     const union value *value = record->value;
     const struct pair_list *pairs;
     bool ok = true;
     CG_META_FIELDS(SET_FIELD)
-    return ok && set_tags(trace, pairs);
+    return ok && set_tags(trace, decoder, pairs);
 }
 
 /* spans */
@@ -327,7 +344,7 @@ void columns_trim(struct cg_trace *trace, bool extras)
     (void)resize_span_ends(&trace->span, trace->span.rows);
 }
 
-#define FREE(array)                                               free(array);
+#define FREE(array)                                               block_free(array);
 #define FREE_FIELD(name, wire, type, presence, argument, meaning) ARRAYS_##type(FREE, columns, name)
 #define FREE_TABLE(suffix, member, fields, extra_fields)                                                     \
     {                                                                                                        \
@@ -338,13 +355,13 @@ void columns_trim(struct cg_trace *trace, bool extras)
 void columns_free(struct cg_trace *trace)
 {
     TABLES(FREE_TABLE)
-    free(trace->span.closed);
-    free(trace->span.duration_ns);
-    free(trace->span.parent);
+    block_free(trace->span.closed);
+    block_free(trace->span.duration_ns);
+    block_free(trace->span.parent);
     free(trace->run.tags);
     free(trace->run.capture_contract.gradient_contract.expected);
     free(trace->run.capture_contract.gradient_contract.families);
-    free(trace->u64_pool);
-    free(trace->str_pool);
-    free(trace->span_of_string);
+    block_free(trace->u64_pool);
+    block_free(trace->str_pool);
+    block_free(trace->span_of_string);
 }

@@ -11,13 +11,15 @@ struct columns_capacity {
 
 enum columns_answer { COLUMNS_DONE, COLUMNS_NO_MEMORY, COLUMNS_TOO_MANY };
 
-/* Writes a record into the row behind the last one of its kind and counts it. Kinds with rows only: not meta,
- * span_end and terminal. The columns of extra fields exist when extras is true. */
+/* Writes a record of a resolved batch into the row behind the last one of its kind and counts it. Kinds with
+ * rows only: not meta, span_end and terminal. The columns of extra fields exist when the decoder keeps them.
+ */
 enum columns_answer columns_append(struct cg_trace *trace, struct columns_capacity *capacity,
-                                   enum cg_kind kind, const struct record *record, bool extras);
+                                   enum cg_kind kind, const struct decoder *decoder,
+                                   const struct record *record);
 
 /* meta and everything in it; false when memory is short. trace_free() frees it, also half made. */
-bool columns_set_run(struct cg_trace *trace, const struct record *record);
+bool columns_set_run(struct cg_trace *trace, const struct decoder *decoder, const struct record *record);
 
 /* Puts the spans into byte order of their ids and fills parent and span_of_string; false when memory is
  * short. */

@@ -7,11 +7,13 @@
 #include "analyzer/trace/strings.h"
 #include "common/json_scan.h"
 
-/* STR, OPT_STR, U64, OPT_U64, BOOL, ENUM: u; OPT_ENUM: u, value + 1; F64, OPT_F64: f; lists: list; OBJECT:
- * object, NULL when absent; OBJECT_LIST: objects; MAP: pairs. */
+/* STR, OPT_STR: string; U64, OPT_U64, BOOL, ENUM: u; OPT_ENUM: u, value + 1; F64, OPT_F64: f; lists: list;
+ * OBJECT: object, NULL when absent; OBJECT_LIST: objects; MAP: pairs. All bits are zero where a field is
+ * absent. */
 union value {
     uint64_t u;
     double f;
+    uint32_t string; /* position in decoder->texts, 0 when absent */
     struct cg_list list;
     struct record *object;
     struct record_list *objects;
@@ -25,13 +27,25 @@ struct record_list {
     size_t count, capacity;
     struct record *records;
 };
+struct text_pair {
+    uint32_t key, value; /* like value.string */
+};
 struct pair_list {
     size_t count, capacity;
-    struct cg_pair *pairs; /* in order of the text, keys may repeat */
+    struct text_pair *pairs; /* in order of the text, keys may repeat */
 };
 
-/* What is learned of one object while reading; see decode.c. */
-struct layout;
+/* A string that the records of a batch hold. */
+struct text {
+    const char *bytes;
+    size_t length;
+    uint32_t hash;
+    cg_str number; /* CG_ABSENT until decoder_resolve() */
+};
+struct texts {
+    struct text *text;
+    size_t count, capacity;
+};
 
 /* Why a line was refused. */
 struct decode_fault {
@@ -41,6 +55,8 @@ struct decode_fault {
     bool no_memory;
 };
 
+struct layout; /* what is learned of an object while reading: decode.c */
+
 struct decoder {
     struct json_scan scan;
     struct cg_strings *strings; /* not owned */
@@ -48,22 +64,44 @@ struct decoder {
     struct decode_fault fault;
     const char *field; /* that is being decoded */
 
-    uint64_t *u64_pool;
+    /* Strings are looked up a batch of records at a time: each look-up in a large table misses the cache, and
+     * so the misses of a batch overlap. */
+    struct texts texts, last_texts; /* of this batch and the one before it */
+    uint32_t batch;
+    size_t str_resolved; /* of str_pool; what follows are positions in texts */
+
+    uint64_t *u64_pool; /* equal lists are there once */
     size_t u64_count, u64_capacity;
     cg_str *str_pool;
     size_t str_count, str_capacity;
+    struct cg_list *lists; /* open addressing over the lists of u64_pool; count 0 is free */
+    size_t list_count, list_mask;
 
     struct layout *layouts;
-    struct allocation *allocations; /* what the values of the last record point to */
+    enum cg_kind follower[CG_KIND_COUNT + 1]; /* the kind that followed a kind last time */
+    enum cg_kind last_kind;
+    struct allocation *allocations; /* what the values of this batch point to */
 };
 
 bool decoder_init(struct decoder *decoder, struct cg_strings *strings, bool extras);
-/* Leaves the pools, which the trace takes over. */
+/* Leaves u64_pool and str_pool, which the trace takes over. */
 void decoder_free(struct decoder *decoder);
 
-/* Decodes the object at the start of line; on success *kind and *record are filled and *end is the byte after
- * it. What record points to is valid until the next call. On failure decoder->fault is filled. */
+/* Begins a batch: the records before are no longer valid. */
+void decoder_begin(struct decoder *decoder);
+
+/* Decodes the object at the start of line, to be kept unchanged until the batch is resolved; on success *kind
+ * and *record are filled and *end is the byte behind it. On failure decoder->fault is filled, and *kind when
+ * it was known. */
 bool decode_record(struct decoder *decoder, const char *line, enum cg_kind *kind, struct record *record,
                    const char **end);
+
+/* Interns the strings of the batch. Only now decoder_string() may be asked. False when memory is short. */
+bool decoder_resolve(struct decoder *decoder);
+
+static inline cg_str decoder_string(const struct decoder *decoder, union value value)
+{
+    return decoder->texts.text[value.string].number;
+}
 
 #endif

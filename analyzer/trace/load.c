@@ -11,6 +11,15 @@
 #include "analyzer/trace/sequence.h"
 #include "common/utf8.h"
 
+enum { BATCH = 64 };
+
+/* A record that is decoded and not yet taken. */
+struct waiting {
+    uint64_t line;
+    enum cg_kind kind;
+    struct record record;
+};
+
 /* Sizes of the dtypes seen last, by the low bits of their number. */
 enum { DTYPE_CACHE = 64 };
 
@@ -23,7 +32,9 @@ struct loader {
     struct sequence sequence;
     struct columns_capacity capacity;
     struct cg_trace *trace;
-    uint64_t line; /* from 1 */
+    uint64_t line; /* from 1; of the record in hand */
+    struct waiting waiting[BATCH];
+    unsigned waiting_count;
     struct timespec last_progress;
     struct {
         cg_str dtype;
@@ -112,10 +123,10 @@ static void resolve_dense_bytes(struct loader *loader, enum cg_kind kind)
 
 static int take_record(struct loader *loader, enum cg_kind kind, const struct record *record)
 {
-    if (!sequence_record(&loader->sequence, kind, record, loader->decoder.u64_pool))
-        return sequence_fault(loader);
-    if (kind == CG_KIND_META) return columns_set_run(loader->trace, record) ? 0 : no_memory(loader);
-    switch (columns_append(loader->trace, &loader->capacity, kind, record, loader->options.extras)) {
+    if (!sequence_record(&loader->sequence, kind, &loader->decoder, record)) return sequence_fault(loader);
+    if (kind == CG_KIND_META)
+        return columns_set_run(loader->trace, &loader->decoder, record) ? 0 : no_memory(loader);
+    switch (columns_append(loader->trace, &loader->capacity, kind, &loader->decoder, record)) {
     case COLUMNS_NO_MEMORY:
         return no_memory(loader);
     case COLUMNS_TOO_MANY:
@@ -133,6 +144,23 @@ static int take_record(struct loader *loader, enum cg_kind kind, const struct re
     return 0;
 }
 
+/* Takes the records of the batch in their order, and begins a new one. */
+static int take_batch(struct loader *loader)
+{
+    uint64_t line = loader->line;
+    int status = 0;
+    if (!decoder_resolve(&loader->decoder)) return no_memory(loader);
+    for (unsigned i = 0; i < loader->waiting_count && status == 0; i++) {
+        const struct waiting *waiting = &loader->waiting[i];
+        loader->line = waiting->line;
+        status = take_record(loader, waiting->kind, &waiting->record);
+    }
+    loader->waiting_count = 0;
+    decoder_begin(&loader->decoder);
+    if (status == 0) loader->line = line;
+    return status;
+}
+
 /* lines */
 
 /* A line that does not begin with a brace: blank, white space before the record, or no record. begin is set
@@ -143,27 +171,56 @@ static int unusual_start(struct loader *loader, const char *line, const char **b
     size_t length = (size_t)(end - line);
     utf8_trim(&text, &length);
     *begin = length == 0 ? NULL : text;
-    if (length == 0) return 0;
+    if (length == 0 || *text == '{') return 0;
+    int status = take_batch(loader);
+    if (status != 0) return status;
     if (!sequence_may_follow(&loader->sequence)) return sequence_fault(loader);
-    if (*text == '{') return 0;
     if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0)
         return syntax_fault(loader, line, text, "byte order mark, expected a JSON object");
     return syntax_fault(loader, line, text, "expected a JSON object");
 }
 
+/* The record that begins at begin in this line; *next is set behind the line feed. What defect a line has
+ * counts only when the records before it have none. */
+static int take_line_record(struct loader *loader, const char *line, const char *begin, const char **next)
+{
+    struct waiting *waiting = &loader->waiting[loader->waiting_count];
+    const char *end;
+    int status;
+    waiting->line = loader->line;
+    waiting->kind = CG_KIND_COUNT;
+    if (!decode_record(&loader->decoder, begin, &waiting->kind, &waiting->record, &end)) {
+        struct decode_fault fault = loader->decoder.fault;
+        const char *name = waiting->kind < CG_KIND_COUNT ? schema_objects[waiting->kind].name : "";
+        if ((status = take_batch(loader)) != 0) return status;
+        loader->decoder.fault = fault;
+        return line_fault(loader, line, name);
+    }
+    if (*end != '\n') {
+        const char *feed = rawmemchr(end, '\n');
+        size_t rest = (size_t)(feed - end);
+        utf8_trim(&end, &rest);
+        if (rest > 0)
+            return (status = take_batch(loader)) != 0
+                       ? status
+                       : syntax_fault(loader, line, end, "text after the record");
+        end = feed;
+    }
+    *next = end + 1;
+    loader->waiting_count++;
+    /* Alone in their batch: whether a record may follow, and which schema holds, must be known before the
+     * next line. */
+    bool decisive = waiting->kind == CG_KIND_META || waiting->kind == CG_KIND_TERMINAL;
+    return loader->waiting_count == BATCH || decisive ? take_batch(loader) : 0;
+}
+
 /* One line; *next is set behind its line feed. */
 static int take_line(struct loader *loader, const char *line, const char **next)
 {
-    enum cg_kind kind = CG_KIND_COUNT;
-    struct record record;
-    const char *begin = line, *end;
+    const char *begin = line;
     int status;
     loader->line++;
-    if (*line == '\n') {
-        *next = line + 1;
-        return 0;
-    }
-    if (*line != '{') {
+    if (__builtin_expect(*line != '{', 0)) {
         if ((status = unusual_start(loader, line, &begin)) != 0) return status;
         if (begin == NULL) {
             *next = (const char *)rawmemchr(line, '\n') + 1;
@@ -171,17 +228,7 @@ static int take_line(struct loader *loader, const char *line, const char **next)
         }
     }
     if (!sequence_may_follow(&loader->sequence)) return sequence_fault(loader);
-    if (!decode_record(&loader->decoder, begin, &kind, &record, &end))
-        return line_fault(loader, line, kind < CG_KIND_COUNT ? schema_objects[kind].name : "");
-    if (*end != '\n') {
-        const char *feed = rawmemchr(end, '\n');
-        size_t rest = (size_t)(feed - end);
-        utf8_trim(&end, &rest);
-        if (rest > 0) return syntax_fault(loader, line, end, "text after the record");
-        end = feed;
-    }
-    *next = end + 1;
-    return take_record(loader, kind, &record);
+    return take_line_record(loader, line, begin, next);
 }
 
 static void report_progress(struct loader *loader)
@@ -207,6 +254,7 @@ static int read_lines(struct loader *loader)
         if (status != 0 || length == 0) return status;
         for (const char *end = line + length; line < end;)
             if ((status = take_line(loader, line, &line)) != 0) return status;
+        if ((status = take_batch(loader)) != 0) return status; /* the next block takes their place */
         report_progress(loader);
     }
 }
@@ -223,6 +271,7 @@ static void take_pools(struct loader *loader)
 static int read_trace(struct loader *loader)
 {
     clock_gettime(CLOCK_MONOTONIC, &loader->last_progress);
+    decoder_begin(&loader->decoder);
     int status = read_lines(loader);
     if (status != 0) return status;
     if (!sequence_end(&loader->sequence)) return sequence_fault(loader);

@@ -1,11 +1,17 @@
 #include "analyzer/trace/schema.h"
 
-const struct values schema_values[VALUES_COUNT] = {
+#define LENGTH(name, suffix, wire)     sizeof wire - 1,
+#define LENGTHS(name, values, initial) static const uint8_t lengths_##name[] = {values(LENGTH)};
 #define VALUES(name, values, initial)                                                                        \
-    [VALUES_##name] = {cg_name_##name, CG_##name##_COUNT, CG_##name##_##initial},
-    CG_ENUMS(VALUES)
-#undef VALUES
-};
+    [VALUES_##name] = {cg_name_##name, lengths_##name, CG_##name##_COUNT, CG_##name##_##initial},
+CG_ENUMS(LENGTHS)
+const struct values schema_values[VALUES_COUNT] = {CG_ENUMS(VALUES)};
+
+#define KIND_NAME(suffix, member, wire, fields, extras, meaning)   wire,
+#define KIND_LENGTH(suffix, member, wire, fields, extras, meaning) sizeof wire - 1,
+static const char *const kind_names[] = {CG_KINDS(KIND_NAME)};
+static const uint8_t kind_lengths[] = {CG_KINDS(KIND_LENGTH)};
+const struct values schema_kinds = {kind_names, kind_lengths, CG_KIND_COUNT, 0};
 
 #define ARGUMENT_NONE(argument)        0
 #define ARGUMENT_STR(argument)         0

@@ -44,9 +44,11 @@ enum value_set {
 };
 struct values {
     const char *const *names;
+    const uint8_t *lengths;
     uint8_t count, initial; /* initial: the value when the field is missing */
 };
 extern const struct values schema_values[VALUES_COUNT];
+extern const struct values schema_kinds; /* enum cg_kind */
 
 /* The records by their kind, then the objects inside meta. */
 enum object_id {

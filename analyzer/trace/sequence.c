@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/trace/block.h"
+
 /* Positions of fields in a record: SPAN_START_id and so on. */
 enum {
 #define INDEX(name, wire, type, presence, argument, meaning) SPAN_START_##name,
@@ -82,7 +84,7 @@ static bool note_span(struct sequence *sequence, cg_str id)
     struct cg_trace *trace = sequence->trace;
     if (id >= sequence->span_capacity) {
         size_t capacity = ((size_t)id + 1) * 2;
-        uint32_t *rows = realloc(trace->span_of_string, capacity * sizeof *rows);
+        uint32_t *rows = block_resize(trace->span_of_string, capacity * sizeof *rows);
         if (rows == NULL) {
             sequence->no_memory = true;
             return fail(sequence, "out of memory");
@@ -95,18 +97,18 @@ static bool note_span(struct sequence *sequence, cg_str id)
     return true;
 }
 
-static bool span_start(struct sequence *sequence, const struct record *record)
+static bool span_start(struct sequence *sequence, const struct decoder *decoder, const struct record *record)
 {
-    cg_str id = (cg_str)record->value[SPAN_START_id].u;
+    cg_str id = decoder_string(decoder, record->value[SPAN_START_id]);
     if (span_row(sequence, id) != CG_NONE)
         return fail(sequence, "span_start: span %s has started already", quote(sequence->trace, id).text);
     return note_span(sequence, id);
 }
 
-static bool span_end(struct sequence *sequence, const struct record *record)
+static bool span_end(struct sequence *sequence, const struct decoder *decoder, const struct record *record)
 {
     struct cg_spans *spans = &sequence->trace->span;
-    cg_str id = (cg_str)record->value[SPAN_END_id].u;
+    cg_str id = decoder_string(decoder, record->value[SPAN_END_id]);
     uint32_t row = span_row(sequence, id);
     if (row == CG_NONE)
         return fail(sequence, "span_end: span %s has not started", quote(sequence->trace, id).text);
@@ -126,13 +128,14 @@ static bool elements_of(const uint64_t *shape, struct cg_list list, uint64_t *el
     return true;
 }
 
-static bool tensor_stats(struct sequence *sequence, const struct record *record, const uint64_t *u64_pool)
+static bool tensor_stats(struct sequence *sequence, const struct decoder *decoder,
+                         const struct record *record)
 {
     const union value *v = record->value;
     uint64_t elements;
-    if (trace_blank(sequence->trace, (cg_str)v[STATS_label].u))
+    if (trace_blank(sequence->trace, decoder_string(decoder, v[STATS_label])))
         return fail(sequence, "tensor_stats: label is blank");
-    if (!elements_of(u64_pool, v[STATS_shape].list, &elements) || elements != v[STATS_elements].u)
+    if (!elements_of(decoder->u64_pool, v[STATS_shape].list, &elements) || elements != v[STATS_elements].u)
         return fail(sequence, "tensor_stats: elements is %" PRIu64 ", which is not the product of shape",
                     v[STATS_elements].u);
     if (v[STATS_non_finite].u > v[STATS_elements].u)
@@ -151,9 +154,9 @@ static bool text_is(const struct cg_trace *trace, cg_str string, const char *tex
     return have.length == strlen(text) && memcmp(have.bytes, text, have.length) == 0;
 }
 
-static bool meta(struct sequence *sequence, const struct record *record)
+static bool meta(struct sequence *sequence, const struct decoder *decoder, const struct record *record)
 {
-    cg_str schema = (cg_str)record->value[META_schema].u;
+    cg_str schema = decoder_string(decoder, record->value[META_schema]);
     sequence->trace_9 = text_is(sequence->trace, schema, CG_SCHEMA_TRACE_9);
     return sequence->trace_9 || text_is(sequence->trace, schema, CG_SCHEMA_TRACE_10) ||
            fail(sequence,
@@ -161,12 +164,12 @@ static bool meta(struct sequence *sequence, const struct record *record)
                 quote(sequence->trace, schema).text);
 }
 
-static bool terminal(struct sequence *sequence, const struct record *record)
+static bool terminal(struct sequence *sequence, const struct decoder *decoder, const struct record *record)
 {
     struct cg_terminal *to = &sequence->trace->terminal;
     to->outcome = (enum cg_value_OUTCOME)record->value[TERMINAL_outcome].u;
     to->timestamp_ns = record->value[TERMINAL_timestamp_ns].u;
-    to->reason = (cg_str)record->value[TERMINAL_reason].u;
+    to->reason = decoder_string(decoder, record->value[TERMINAL_reason]);
     sequence->terminal = true;
     if (to->outcome == CG_OUTCOME_COMPLETE && to->reason != CG_ABSENT)
         return fail(sequence, "terminal: outcome complete has a reason, expected none");
@@ -176,24 +179,24 @@ static bool terminal(struct sequence *sequence, const struct record *record)
     return true;
 }
 
-bool sequence_record(struct sequence *sequence, enum cg_kind kind, const struct record *record,
-                     const uint64_t *u64_pool)
+bool sequence_record(struct sequence *sequence, enum cg_kind kind, const struct decoder *decoder,
+                     const struct record *record)
 {
     if (sequence->records++ == 0 && kind != CG_KIND_META)
         return fail(sequence, "the first record is not meta");
     switch (kind) {
     case CG_KIND_META:
         return sequence->records == 1
-                   ? meta(sequence, record)
+                   ? meta(sequence, decoder, record)
                    : fail(sequence, "meta: must be the first record and the only one of its kind");
     case CG_KIND_SPAN_START:
-        return span_start(sequence, record);
+        return span_start(sequence, decoder, record);
     case CG_KIND_SPAN_END:
-        return span_end(sequence, record);
+        return span_end(sequence, decoder, record);
     case CG_KIND_TENSOR_STATS:
-        return tensor_stats(sequence, record, u64_pool);
+        return tensor_stats(sequence, decoder, record);
     case CG_KIND_TERMINAL:
-        return terminal(sequence, record);
+        return terminal(sequence, decoder, record);
     default:
         return true;
     }

@@ -16,10 +16,10 @@ struct sequence {
 /* Before a record is decoded: nothing may follow the terminal record. */
 bool sequence_may_follow(struct sequence *sequence);
 
-/* Checks a record against all that came before it, before it is written into the columns. An end is noted in
- * the columns of its span here. u64_pool holds the shapes. */
-bool sequence_record(struct sequence *sequence, enum cg_kind kind, const struct record *record,
-                     const uint64_t *u64_pool);
+/* Checks a record of a resolved batch against all that came before it, before it is written into the columns.
+ * An end is noted in the columns of its span here. */
+bool sequence_record(struct sequence *sequence, enum cg_kind kind, const struct decoder *decoder,
+                     const struct record *record);
 
 /* At the end of the stream: fills trace->latest_host_ns. */
 bool sequence_end(struct sequence *sequence);

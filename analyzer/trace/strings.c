@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/trace/block.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -13,10 +15,10 @@ struct cg_strings *strings_new(void)
     struct cg_strings *strings = calloc(1, sizeof *strings);
     if (strings == NULL) return NULL;
     strings->size = FIRST_BYTES;
-    strings->bytes = malloc(FIRST_BYTES);
+    strings->bytes = block_resize(NULL, FIRST_BYTES);
     strings->capacity = FIRST_STRINGS;
-    strings->offset = malloc((FIRST_STRINGS + 1) * sizeof *strings->offset);
-    strings->slots = calloc(FIRST_SLOTS, sizeof *strings->slots);
+    strings->offset = block_resize(NULL, (FIRST_STRINGS + 1) * sizeof *strings->offset);
+    strings->slots = block_zeroed(FIRST_SLOTS * sizeof *strings->slots);
     strings->slot_mask = FIRST_SLOTS - 1;
     if (strings->bytes == NULL || strings->offset == NULL || strings->slots == NULL) {
         strings_free(strings);
@@ -29,13 +31,13 @@ struct cg_strings *strings_new(void)
 void strings_free(struct cg_strings *strings)
 {
     if (strings == NULL) return;
-    free(strings->bytes);
-    free(strings->offset);
-    free(strings->slots);
+    block_free(strings->bytes);
+    block_free(strings->offset);
+    block_free(strings->slots);
     free(strings);
 }
 
-static uint32_t hash_of(const char *bytes, size_t length)
+uint32_t strings_hash(const void *bytes, size_t length)
 {
     return (uint32_t)XXH3_64bits(bytes, length);
 }
@@ -56,7 +58,7 @@ static size_t probe(const struct cg_strings *strings, uint32_t hash, const char 
 static bool grow_slots(struct cg_strings *strings)
 {
     size_t size = (strings->slot_mask + 1) * 2;
-    uint64_t *slots = calloc(size, sizeof *slots);
+    uint64_t *slots = block_zeroed(size * sizeof *slots);
     if (slots == NULL) return false;
     for (size_t old = 0; old <= strings->slot_mask; old++) {
         if (strings->slots[old] == 0) continue;
@@ -65,7 +67,7 @@ static bool grow_slots(struct cg_strings *strings)
             slot = (slot + 1) & (size - 1);
         slots[slot] = strings->slots[old];
     }
-    free(strings->slots);
+    block_free(strings->slots);
     strings->slots = slots;
     strings->slot_mask = size - 1;
     return true;
@@ -75,7 +77,7 @@ static bool reserve(struct cg_strings *strings, size_t length)
 {
     if (length > strings->size - strings->used) {
         size_t size = strings->size * 2 > strings->used + length ? strings->size * 2 : strings->used + length;
-        char *bytes = realloc(strings->bytes, size);
+        char *bytes = block_resize(strings->bytes, size);
         if (bytes == NULL) return false;
         strings->bytes = bytes;
         strings->size = size;
@@ -83,7 +85,7 @@ static bool reserve(struct cg_strings *strings, size_t length)
     if (strings->count == strings->capacity) {
         uint32_t capacity = strings->capacity > UINT32_MAX / 2 ? UINT32_MAX - 1 : strings->capacity * 2;
         if (strings->count == capacity) return false;
-        uint64_t *offset = realloc(strings->offset, ((size_t)capacity + 1) * sizeof *offset);
+        uint64_t *offset = block_resize(strings->offset, ((size_t)capacity + 1) * sizeof *offset);
         if (offset == NULL) return false;
         strings->offset = offset;
         strings->capacity = capacity;
@@ -91,9 +93,8 @@ static bool reserve(struct cg_strings *strings, size_t length)
     return true;
 }
 
-cg_str strings_intern(struct cg_strings *strings, const char *bytes, size_t length)
+cg_str strings_intern(struct cg_strings *strings, uint32_t hash, const char *bytes, size_t length)
 {
-    uint32_t hash = hash_of(bytes, length);
     size_t slot = probe(strings, hash, bytes, length);
     if (strings->slots[slot] != 0) return (cg_str)strings->slots[slot];
     if (!reserve(strings, length)) return CG_ABSENT;
@@ -112,17 +113,17 @@ cg_str strings_intern(struct cg_strings *strings, const char *bytes, size_t leng
 
 cg_str strings_find(const struct cg_strings *strings, const char *bytes, size_t length)
 {
-    return (cg_str)strings->slots[probe(strings, hash_of(bytes, length), bytes, length)];
+    return (cg_str)strings->slots[probe(strings, strings_hash(bytes, length), bytes, length)];
 }
 
 void strings_trim(struct cg_strings *strings)
 {
-    char *bytes = realloc(strings->bytes, strings->used + 1);
+    char *bytes = block_resize(strings->bytes, strings->used + 1);
     if (bytes != NULL) {
         strings->bytes = bytes;
         strings->size = strings->used + 1;
     }
-    uint64_t *offset = realloc(strings->offset, ((size_t)strings->count + 1) * sizeof *offset);
+    uint64_t *offset = block_resize(strings->offset, ((size_t)strings->count + 1) * sizeof *offset);
     if (offset != NULL) {
         strings->offset = offset;
         strings->capacity = strings->count;

@@ -17,12 +17,22 @@ struct cg_strings {
 struct cg_strings *strings_new(void);
 void strings_free(struct cg_strings *strings);
 
-/* The number of the text, new if need be; CG_ABSENT when memory is short or 2^32-2 strings are there. */
-cg_str strings_intern(struct cg_strings *strings, const char *bytes, size_t length);
+/* What a table of strings or lists is searched by. */
+uint32_t strings_hash(const void *bytes, size_t length);
+
+/* The number of the text with this hash, new if need be; CG_ABSENT when memory is short or 2^32-2 strings are
+ * there. */
+cg_str strings_intern(struct cg_strings *strings, uint32_t hash, const char *bytes, size_t length);
 cg_str strings_find(const struct cg_strings *strings, const char *bytes, size_t length);
 
 /* Gives back what was reserved for growth. */
 void strings_trim(struct cg_strings *strings);
+
+/* Asks for the place where the search will begin, which in a large table is a cache miss. */
+static inline void strings_prefetch(const struct cg_strings *strings, uint32_t hash)
+{
+    __builtin_prefetch(&strings->slots[hash & strings->slot_mask]);
+}
 
 static inline struct cg_text strings_text(const struct cg_strings *strings, cg_str string)
 {

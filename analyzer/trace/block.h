@@ -1,0 +1,20 @@
+/* Arrays that grow to hundreds of megabytes: the columns, pools and tables of a trace.
+ *
+ * Like realloc() and free(), with two differences for large ones. They lie in huge pages where the system has
+ * them: under a hypervisor a first touch costs about 10 us a page of 4 KiB, which for the columns of a 1 GB
+ * trace was more than the whole scan. And they grow by moving page tables, so that a copy and its memory are
+ * never needed. */
+#ifndef CGTRACE_ANALYZER_TRACE_BLOCK_H
+#define CGTRACE_ANALYZER_TRACE_BLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Resizes a block (NULL: a new one). The first bytes are kept, what is added has any value. NULL when memory
+ * is short, and the block is then unchanged. The block is aligned to 64 bytes. */
+void *block_resize(void *block, size_t size);
+/* A new block of zero bytes. */
+void *block_zeroed(size_t size);
+void block_free(void *block);
+
+#endif

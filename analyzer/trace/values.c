@@ -1,0 +1,295 @@
+/* The values of fields: strings and lists, of which most are the same again and again, enums and numbers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/trace/block.h"
+#include "analyzer/trace/decode_internal.h"
+
+/* Room for one more element; false when memory is short or the columns' 32-bit positions would not reach it.
+ */
+static inline bool grow(void **array, size_t *capacity, size_t count, size_t element)
+{
+    if (__builtin_expect(count < *capacity, 1)) return true;
+    if (count >= UINT32_MAX) return false;
+    size_t larger = *capacity == 0 ? 256 : *capacity * 2;
+    void *grown = block_resize(*array, larger * element);
+    if (grown == NULL) return false;
+    *array = grown;
+    *capacity = larger;
+    return true;
+}
+
+/* batches of strings */
+
+static bool add_text(struct decoder *decoder, struct text text, uint32_t *position)
+{
+    struct texts *texts = &decoder->texts;
+    if (!grow((void **)&texts->text, &texts->capacity, texts->count, sizeof *texts->text)) {
+        decode_no_memory(decoder);
+        return false;
+    }
+    *position = (uint32_t)texts->count;
+    texts->text[texts->count++] = text;
+    return true;
+}
+
+bool decoder_resolve(struct decoder *decoder)
+{
+    struct texts *texts = &decoder->texts;
+    for (size_t i = 1; i < texts->count; i++) {
+        struct text *text = &texts->text[i];
+        if (text->number == CG_ABSENT &&
+            (text->number = strings_intern(decoder->strings, text->hash, text->bytes, text->length)) ==
+                CG_ABSENT)
+            return false;
+    }
+    for (; decoder->str_resolved < decoder->str_count; decoder->str_resolved++) {
+        cg_str *string = &decoder->str_pool[decoder->str_resolved];
+        *string = texts->text[*string].number;
+    }
+    return true;
+}
+
+/* A string that no memo knew. Often it is the one before it again: the tensor_id of a memory record is its
+ * storage_id. */
+static bool new_text(struct decoder *decoder, const char *bytes, size_t length, uint32_t *position)
+{
+    struct texts *texts = &decoder->texts;
+    struct text *last = &texts->text[texts->count - 1];
+    if (last->bytes != NULL && last->length == length && memcmp(last->bytes, bytes, length) == 0) {
+        *position = (uint32_t)(texts->count - 1);
+        return true;
+    }
+    if (bytes == decoder->scan.scratch) {
+        char *copy = decode_allocate(decoder, length + 1);
+        if (copy == NULL) {
+            decode_no_memory(decoder);
+            return false;
+        }
+        bytes = memcpy(copy, bytes, length);
+    }
+    uint32_t hash = strings_hash(bytes, length);
+    strings_prefetch(decoder->strings, hash);
+    return add_text(decoder, (struct text){bytes, length, hash, CG_ABSENT}, position);
+}
+
+/* memos */
+
+static inline bool memo_here(const struct memo *memo, const char *at)
+{
+#ifdef __SSE2__
+    unsigned left = memo->length;
+    for (const char *text = memo->text;; text += 16, at += 16, left -= 16) {
+        __m128i a = _mm_loadu_si128((const __m128i *)(const void *)text);
+        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)at);
+        unsigned differ = ~(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(a, b)) & 0xFFFF;
+        if (left <= 16) return left != 0 && (differ & ((1U << left) - 1)) == 0;
+        if (differ != 0) return false;
+    }
+#else
+    return memo->length != 0 && memcmp(memo->text, at, memo->length) == 0;
+#endif
+}
+
+static inline void memo_set(struct memo *memo, const char *at, size_t length)
+{
+    memo->length = length <= MEMO_MAX ? (unsigned)length : 0;
+    memcpy(memo->text, at, MEMO_MAX);
+}
+
+/* Carries a memo over from the batch before; one that is older is forgotten. */
+static bool memo_renew(struct decoder *decoder, struct memo *memo)
+{
+    bool recent = memo->batch + 1 == decoder->batch && memo->length != 0;
+    memo->batch = decoder->batch;
+    if (!recent) {
+        memo->length = 0;
+        return true;
+    }
+    struct text text = {.number = decoder->last_texts.text[memo->string].number};
+    return add_text(decoder, text, &memo->string);
+}
+
+/* values */
+
+const char *decode_string(struct decoder *decoder, const char *at, struct memo *memo, uint32_t *string)
+{
+    const char *bytes;
+    size_t length;
+    if (__builtin_expect(*at != '"', 0)) return decode_wrong_type(decoder, at, "a string");
+    if (memo != NULL) {
+        if (memo->batch != decoder->batch && !memo_renew(decoder, memo)) return NULL;
+        if (memo_here(memo, at + 1)) {
+            *string = memo->string;
+            return at + 1 + memo->length;
+        }
+    }
+    const char *end = json_string(&decoder->scan, at, &bytes, &length);
+    if (__builtin_expect(end == NULL, 0)) return scanned(decoder, end);
+    if (!new_text(decoder, bytes, length, string)) return NULL;
+    if (memo != NULL && bytes == at + 1) {
+        memo_set(memo, at + 1, length + 1);
+        memo->string = *string;
+    }
+    return end;
+}
+
+const char *decode_f64(struct decoder *decoder, const char *at, double *value)
+{
+    struct json_number number;
+    if (*at != '-' && (unsigned char)(*at - '0') > 9) return decode_wrong_type(decoder, at, "a number");
+    at = json_number(&decoder->scan, at, &number);
+    if (at == NULL) return scanned(decoder, at);
+    *value = number.f;
+    return at;
+}
+
+const char *decode_bool(struct decoder *decoder, const char *at, uint64_t *value)
+{
+    *value = *at == 't';
+    const char *end = *value ? json_literal(at, "true") : json_literal(at, "false");
+    return end != NULL ? end : decode_wrong_type(decoder, at, "true or false");
+}
+
+static const char *unknown_value(struct decoder *decoder, const char *at, const struct values *values)
+{
+    char list[128] = "";
+    size_t used = 0;
+    for (unsigned i = 0; i < values->count && used < sizeof list; i++)
+        used +=
+            (size_t)snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", values->names[i]);
+    return decode_fail(decoder, at, "expected one of: %s", list);
+}
+
+const char *decode_enum(struct decoder *decoder, const char *at, const struct values *values, uint64_t *value)
+{
+    const char *bytes;
+    size_t length;
+    if (__builtin_expect(*at != '"', 0)) return decode_wrong_type(decoder, at, "a string");
+    const char *end = json_string(&decoder->scan, at, &bytes, &length);
+    if (end == NULL) return scanned(decoder, end);
+    for (unsigned i = 0; i < values->count; i++) {
+        if (values->lengths[i] == length && memcmp(values->names[i], bytes, length) == 0) {
+            *value = i;
+            return end;
+        }
+    }
+    return unknown_value(decoder, at, values);
+}
+
+static bool grow_lists(struct decoder *decoder)
+{
+    size_t mask = decoder->list_mask * 2 + 1;
+    struct cg_list *lists = block_zeroed((mask + 1) * sizeof *lists);
+    if (lists == NULL) return false;
+    for (size_t i = 0; i <= decoder->list_mask; i++) {
+        struct cg_list list = decoder->lists[i];
+        if (list.count == 0) continue;
+        size_t slot = strings_hash(decoder->u64_pool + list.first, list.count * sizeof(uint64_t)) & mask;
+        while (lists[slot].count != 0)
+            slot = (slot + 1) & mask;
+        lists[slot] = list;
+    }
+    block_free(decoder->lists);
+    decoder->lists = lists;
+    decoder->list_mask = mask;
+    return true;
+}
+
+/* The list at the end of the pool, or the equal one that is there already. */
+static bool intern_list(struct decoder *decoder, struct cg_list *list)
+{
+    const uint64_t *pool = decoder->u64_pool;
+    size_t bytes = list->count * sizeof *pool;
+    if (list->count == 0) return true;
+    if (decoder->list_count > decoder->list_mask / 2 && !grow_lists(decoder)) return false;
+    size_t slot = strings_hash(pool + list->first, bytes) & decoder->list_mask;
+    for (; decoder->lists[slot].count != 0; slot = (slot + 1) & decoder->list_mask) {
+        struct cg_list have = decoder->lists[slot];
+        if (have.count != list->count || memcmp(pool + have.first, pool + list->first, bytes) != 0) continue;
+        decoder->u64_count = list->first;
+        *list = have;
+        return true;
+    }
+    decoder->lists[slot] = *list;
+    decoder->list_count++;
+    return true;
+}
+
+const char *decode_u64_list(struct decoder *decoder, const char *at, struct memo *memo, struct cg_list *list)
+{
+    bool more;
+    const char *begin = at;
+    size_t first = decoder->u64_count;
+    if (memo_here(memo, at)) {
+        *list = memo->list;
+        return at + memo->length;
+    }
+    if ((at = list_begins(decoder, at, '[', ']', &more)) == NULL) return NULL;
+    while (more) {
+        if (!grow((void **)&decoder->u64_pool, &decoder->u64_capacity, decoder->u64_count, sizeof(uint64_t)))
+            return decode_no_memory(decoder);
+        if ((at = decode_u64(decoder, at, &decoder->u64_pool[decoder->u64_count])) == NULL) return NULL;
+        decoder->u64_count++;
+        if ((at = list_goes_on(decoder, at, ']', &more)) == NULL) return NULL;
+    }
+    *list = (struct cg_list){(uint32_t)first, (uint32_t)(decoder->u64_count - first)};
+    if (!intern_list(decoder, list)) return decode_no_memory(decoder);
+    memo_set(memo, begin, (size_t)(at - begin));
+    memo->list = *list;
+    return at;
+}
+
+const char *decode_str_list(struct decoder *decoder, const char *at, struct cg_list *list)
+{
+    bool more;
+    size_t first = decoder->str_count;
+    if ((at = list_begins(decoder, at, '[', ']', &more)) == NULL) return NULL;
+    while (more) {
+        if (!grow((void **)&decoder->str_pool, &decoder->str_capacity, decoder->str_count, sizeof(cg_str)))
+            return decode_no_memory(decoder);
+        if ((at = decode_string(decoder, at, NULL, &decoder->str_pool[decoder->str_count])) == NULL)
+            return NULL;
+        decoder->str_count++;
+        if ((at = list_goes_on(decoder, at, ']', &more)) == NULL) return NULL;
+    }
+    *list = (struct cg_list){(uint32_t)first, (uint32_t)(decoder->str_count - first)};
+    return at;
+}
+
+const char *decode_key(struct decoder *decoder, const char *at, const char **bytes, size_t *length)
+{
+    if (*at != '"') return decode_fail(decoder, at, "expected a key in quotes");
+    at = json_string(&decoder->scan, at, bytes, length);
+    if (at == NULL) return scanned(decoder, at);
+    at = json_space(at);
+    if (*at != ':') return decode_fail(decoder, at, "expected ':' after the key");
+    return json_space(at + 1);
+}
+
+const char *decode_map(struct decoder *decoder, const char *at, struct pair_list **map)
+{
+    bool more;
+    struct pair_list *list = *map = decode_allocate(decoder, sizeof *list);
+    if (list == NULL) return decode_no_memory(decoder);
+    if ((at = list_begins(decoder, at, '{', '}', &more)) == NULL) return NULL;
+    while (more) {
+        const char *bytes;
+        size_t length;
+        if (list->count == list->capacity) {
+            size_t capacity = list->capacity * 2 + 16;
+            struct text_pair *pairs = decode_allocate(decoder, capacity * sizeof *pairs);
+            if (pairs == NULL) return decode_no_memory(decoder);
+            if (list->count > 0) memcpy(pairs, list->pairs, list->count * sizeof *pairs);
+            list->pairs = pairs;
+            list->capacity = capacity;
+        }
+        struct text_pair *pair = &list->pairs[list->count];
+        if ((at = decode_key(decoder, at, &bytes, &length)) == NULL) return NULL;
+        if (!new_text(decoder, bytes, length, &pair->key)) return NULL;
+        if ((at = decode_string(decoder, at, NULL, &pair->value)) == NULL) return NULL;
+        list->count++;
+        if ((at = list_goes_on(decoder, at, '}', &more)) == NULL) return NULL;
+    }
+    return at;
+}
