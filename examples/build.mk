@@ -20,7 +20,5 @@ $(EXAMPLE_DIR)/trainer_cuda: examples/trainer_cuda.cu
 	$(NVCC) -O2 -cudart shared -o $@ $<
 
 EXAMPLE_TARGETS := $(EXAMPLE_DIR)/trainer $(EXAMPLE_DIR)/libtrainer_kernels.so $(if $(NVCC),$(EXAMPLE_DIR)/trainer_cuda)
-ifneq ($(wildcard tests/sim/build.mk),)
 TEST_TARGETS  += $(EXAMPLE_TARGETS)
 EXTRA_TARGETS += $(EXAMPLE_TARGETS)
-endif

@@ -34,6 +34,4 @@ $(PROGRAM_DIR)/%: $(BUILD)/obj/tests/programs/%.o $(BUILD)/obj/tests/programs/ta
 	@mkdir -p $(@D)
 	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -lpthread
 
-ifneq ($(wildcard tests/sim/build.mk),)
 TEST_TARGETS += $(PROGRAM_BIN) $(PROGRAM_LIBS)
-endif
