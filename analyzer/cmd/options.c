@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyzer/cmd/suggest.h"
+#include "common/utf8.h"
 
 struct parser {
     const struct command *command;
@@ -95,6 +96,9 @@ static int set_value(struct parser *parser, int index, const char *text)
     struct option_value *value = &parser->arguments->values[index];
     if (is_path(spec->type) && *text == '\0')
         return cg_fail(parser->error, CG_EXIT_USAGE, "%s: --%s needs a path, not an empty text",
+                       parser->command->name, spec->name);
+    if (spec->type == OPTION_TEXT && utf8_valid_length(text, strlen(text)) != strlen(text))
+        return cg_fail(parser->error, CG_EXIT_USAGE, "%s: --%s is not UTF-8: no name can be equal to it",
                        parser->command->name, spec->name);
     value->given = true;
     value->text = text;

@@ -25,6 +25,8 @@ static void remove_unfinished(int signal_number)
     raise(signal_number);
 }
 
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+
 void output_setup(void)
 {
     for (int fd = 0; fd <= 2; fd++) {
@@ -33,7 +35,6 @@ void output_setup(void)
         if (open("/dev/null", O_RDWR) != fd) abort();
     }
     signal(SIGPIPE, SIG_IGN);
-    static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
         if (signal(ending[i], remove_unfinished) == SIG_IGN) signal(ending[i], SIG_IGN);
 }
@@ -64,6 +65,22 @@ static int make_parents(const char *path)
     return 0;
 }
 
+/* No signal may come between the file and the note that it is there. */
+static bool create_unfinished(struct output *output, mode_t mode)
+{
+    sigset_t signals, before;
+    sigemptyset(&signals);
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+        sigaddset(&signals, ending[i]);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    int failure = errno;
+    if (output->fd >= 0) unfinished = output->temporary;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = failure;
+    return output->fd >= 0;
+}
+
 /* Creates a new file beside output->target and leaves its name in output->temporary. */
 static int open_sibling(struct output *output, mode_t mode)
 {
@@ -75,11 +92,7 @@ static int open_sibling(struct output *output, mode_t mode)
         if (asprintf(&output->temporary, "%.*s.cg-analyze.%ld.%u", directory, output->target, (long)getpid(),
                      attempt) < 0)
             return output->temporary = NULL, errno = ENOMEM, -1;
-        output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (output->fd >= 0) {
-            unfinished = output->temporary;
-            return 0;
-        }
+        if (create_unfinished(output, mode)) return 0;
         if (errno != EEXIST) break;
     }
     int failure = errno;

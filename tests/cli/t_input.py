@@ -5,9 +5,11 @@ import os
 import pty
 import subprocess
 import sys
+import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from cli import PROGRAM, Folder, document, done, equal, ok, region, run, skip, text  # noqa: E402
+from cli import PROGRAM, Folder, document, done, equal, ok, region, run, skip, stats, text, unprivileged  # noqa: E402
 
 folder = Folder()
 RECORDS = region()
@@ -73,11 +75,16 @@ equal(run('import', b'\xff.jsonl')[0], 3, 'a path that is not UTF-8 is refused')
 equal(run('import', '-', stdin=b'')[0], 3, 'standard input that is empty is refused')
 status, out, err = run('import', folder.put('broken.jsonl', text(RECORDS) + 'x'))
 ok(status == 3 and 'broken.jsonl:7' in err, 'what is wrong in a trace is named with its line', err)
-if os.geteuid() == 0:
-    skip('a trace without permission: status 5', 'root may read everything')
-else:
-    os.chmod(folder.put('secret.jsonl', RECORDS), 0)
-    equal(run('import', folder('secret.jsonl'))[0], 5, 'a trace without permission: status 5')
+os.chmod(folder.path, 0o755)
+os.chmod(folder.put('secret.jsonl', RECORDS), 0)
+os.chmod(os.path.dirname(folder.put('locked/t.jsonl', RECORDS)), 0)
+for name, path in (('a trace', 'secret.jsonl'), ('a directory', 'locked/t.jsonl')):
+    answer = unprivileged('import', folder(path))
+    if answer:
+        ok(answer[0] == 5 and 'Permission denied' in answer[1] and path in answer[1], f'{name} without permission: status 5', answer)
+    else:
+        skip(f'{name} without permission: status 5', 'the program cannot be run as another user')
+os.chmod(folder('locked'), 0o755)
 
 # ---- a graph kind on a capture without a graph ----
 from cli import failed  # noqa: E402
@@ -88,6 +95,31 @@ for kind in ('slowest-host', 'slowest-device', 'heaviest', 'spans', 'tensors', '
 for kind in ('memory', 'tensor-stats', 'labels', 'capabilities', 'gpu-status', 'gpu-correlation', 'gpu-phases', 'gpu-kernels',
              'gpu-attribution-gaps', 'kernels', 'copies', 'api'):
     equal(run('query', FAILED, '--kind', kind)[0], 0, f'{kind} on a failed capture: status 0')
+
+
+# ---- progress: a bar on a terminal's standard error, once reading takes longer than a second ----
+def slow_read(stderr):
+    """Reads a trace from a pipe that takes more than a second; standard output."""
+    p = subprocess.Popen([PROGRAM, 'import', '-'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
+    lines = text(region(*[stats(f'l{i}') for i in range(9000)])).encode()
+    for part in range(16):
+        p.stdin.write(lines[part * len(lines) // 16:(part + 1) * len(lines) // 16])
+        p.stdin.flush()
+        time.sleep(0.1)
+    return p.communicate()[0]
+
+
+master, slave = pty.openpty()
+out = slow_read(slave)
+os.set_blocking(master, False)
+shown = os.read(master, 65536)
+ok(b'reading' in shown and b'MiB' in shown and shown.endswith(b'\r\x1b[K') and out.startswith(b'{'), 'progress is shown and taken away', shown)
+os.close(slave)
+os.close(master)
+with tempfile.TemporaryFile() as file:
+    slow_read(file)
+    file.seek(0)
+    equal(file.read(), b'', 'no progress where standard error is no terminal')
 
 
 # ---- INPUT left out ----

@@ -58,6 +58,7 @@ MISTAKES = [
     ('all without output', ['query', TRACE, '--kind', 'spans', '--all'], '--all needs --output'),
     ('all with limit', ['query', TRACE, '--kind', 'spans', '--all', '--limit', '3', '-o', 'x'], 'exclude each other'),
     ('all with offset', ['query', TRACE, '--kind', 'spans', '--all', '--offset', '3', '-o', 'x'], 'exclude each other'),
+    ('label that is not UTF-8', ['query', TRACE, '--kind', 'spans', '--label', b'\xff'], 'is not UTF-8'),
     ('unknown format', ['query', TRACE, '--kind', 'spans', '--format', 'jsn'], "did you mean 'json'?"),
     ('csv of no rows', ['query', TRACE, '--kind', 'gpu-status', '--format', 'csv'], 'no list of rows'),
     ('input missing', ['overview'], 'INPUT is missing'),

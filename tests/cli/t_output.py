@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Where results go: whole or not at all, and never over an input or into a bundle (doc/spec/cli.md 1.3 and 3)."""
 import os
+import signal
 import stat
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from cli import PROGRAM, Folder, done, equal, ok, read, region, run, skip  # noqa: E402
+from cli import PROGRAM, Folder, done, equal, ok, read, region, run, skip, unprivileged  # noqa: E402
 
 folder = Folder()
 TRACE = folder.put('t.jsonl', region())
@@ -51,11 +52,16 @@ ok(status.returncode == 5 and b'standard output' in status.stderr, 'standard out
 equal(subprocess.run([PROGRAM, '--help'], stdout=open('/dev/full', 'w'), stderr=subprocess.PIPE).returncode, 5, 'so is help')
 equal(run('import', TRACE, '-o', folder('t.jsonl/x'))[0], 5, 'a parent that is a file: status 5')
 equal(run('import', TRACE, '-o', folder('new'))[0], 5, 'an output that is a directory: status 5')
-if os.geteuid() == 0:
-    skip('a directory without permission: status 5', 'root may write everywhere')
-else:
-    os.mkdir(folder('closed'), 0o500)
-    equal(run('import', TRACE, '-o', folder('closed/x'))[0], 5, 'a directory without permission: status 5')
+os.chmod(folder.path, 0o755)
+os.mkdir(folder('closed'), 0o555)
+os.chmod(folder.put('readonly.json', 'old'), 0o444)
+for name, path in (('a directory', 'closed/x'), ('a file', 'readonly.json')):
+    answer = unprivileged('import', TRACE, '-o', folder(path))
+    if answer:
+        ok(answer[0] == 5 and 'Permission denied' in answer[1], f'{name} without permission: status 5', answer)
+    else:
+        skip(f'{name} without permission: status 5', 'the program cannot be run as another user')
+equal(read(folder('readonly.json')), b'old', 'and the file is as it was')
 
 # ---- standard output that is closed ----
 closed = subprocess.run(f'"{PROGRAM}" import "{TRACE}" >&-', shell=True, stderr=subprocess.PIPE)
@@ -63,7 +69,7 @@ ok(closed.returncode == 5 and b'standard output' in closed.stderr, 'standard out
 closed = subprocess.run(f'"{PROGRAM}" import "{TRACE}" -o "{folder("c.json")}" >&- <&-', shell=True, stderr=subprocess.PIPE)
 equal((closed.returncode, read(folder('c.json'))), (0, EXPECTED), 'a file is written all the same, and nothing else into it')
 big = folder.put('big.jsonl', region(*[dict(kind='tensor_stats', span_id='m', label=f'l{i}', shape=[1], dtype='f32', elements=1,
-                                            non_finite=0, rms=0.0, abs_max=0.0, mean=0.0) for i in range(20000)]))
+                                            non_finite=0, rms=0.0, abs_max=0.0, mean=0.0) for i in range(60000)]))
 reader = subprocess.Popen([PROGRAM, 'import', big], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 reader.stdout.read(10)
 reader.stdout.close()
@@ -73,6 +79,25 @@ os.mkfifo(fifo)
 reader = subprocess.Popen(['cat', fifo], stdout=subprocess.PIPE)
 equal((run('import', TRACE, '-o', fifo)[0], reader.communicate()[0] == EXPECTED), (0, True), 'a pipe is written in place')
 ok(stat.S_ISFIFO(os.stat(fifo).st_mode), 'and stays a pipe')
+
+# ---- a signal while it writes: nothing torn, nothing left over ----
+killed = folder.put('signal/out.json', 'old')
+for signal_number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    writer = subprocess.Popen([PROGRAM, 'import', big, '-o', killed], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while writer.poll() is None and not left_over(folder('signal')):
+        pass
+    writer.send_signal(signal.SIGSTOP)
+    while writer.poll() is None and read(f'/proc/{writer.pid}/stat').split(b') ')[1][:1] not in b'TZ':
+        pass
+    caught = writer.poll() is None and left_over(folder('signal'))
+    writer.send_signal(signal_number)
+    writer.send_signal(signal.SIGCONT)
+    writer.wait()
+    if caught:
+        equal((writer.returncode, left_over(folder('signal')), read(killed)), (-signal_number, [], b'old'), f'{signal_number.name} while it writes')
+    else:
+        skip(f'{signal_number.name} while it writes', 'it had written before it could be stopped')
+        open(killed, 'w').write('old')
 
 # ---- never over an input ----
 hard = folder('hard.jsonl')
