@@ -33,10 +33,25 @@ void record_nested(void)
     record_gap(RECORD_GAP_NESTED, 1);
 }
 
+/* Gaps found before the session: most look-ups come before the first event. */
+static _Atomic uint64_t early_gaps[CAP_GAPS_MAX];
+
 void record_gap(enum record_gap gap, uint64_t count)
 {
-    if (atomic_load_explicit(&record_page->state, memory_order_acquire) == SESSION_OPEN)
+    uint32_t state = atomic_load_explicit(&record_page->state, memory_order_acquire);
+
+    if (state == SESSION_OPEN)
         atomic_fetch_add_explicit(&session.header->gaps[gap], count, memory_order_relaxed);
+    else if (state == SESSION_CLOSED)
+        atomic_fetch_add_explicit(&early_gaps[gap], count, memory_order_relaxed);
+}
+
+void record_early_gaps(void)
+{
+    for (int gap = 0; gap < CAP_GAP_COUNT; gap++)
+        atomic_store_explicit(&session.header->gaps[gap],
+                              atomic_load_explicit(&early_gaps[gap], memory_order_relaxed),
+                              memory_order_relaxed);
 }
 
 static void lost(const struct cap_record *record)

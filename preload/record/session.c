@@ -163,6 +163,7 @@ static void fill_header(const struct layout *layout)
 {
     struct cap_header *header = session.header;
 
+    record_early_gaps();
     header->version = CAP_VERSION;
     header->endian = CAP_ENDIAN;
     header->file_bytes = session.slots_offset + session.slots_limit;

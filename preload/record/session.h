@@ -80,4 +80,7 @@ bool strings_reset(void);
 /* Appends without looking whether it is known; 0: no room. */
 uint32_t strings_append(const char *bytes, size_t length, unsigned step);
 
+/* record.c: what passed unseen before the session opened, into its header. */
+void record_early_gaps(void);
+
 #endif

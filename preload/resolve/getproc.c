@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -78,13 +79,36 @@ void *resolve_substitute(const char *symbol, void *address, uint64_t flags)
     return resolve_wrapper(chosen);
 }
 
-/* Success with the pointer untouched means that there is no such function: what stands there is the caller's
- * and is compared, not followed. */
-static void substitute(int result, const char *symbol, void **function, cuuint64_t flags)
+/* What is known and left alone, sorted. */
+static const char *const passed[] = {
+#define PASSED(name) #name,
+#include "preload/hooks/passed.def"
+#undef PASSED
+};
+
+static int by_name(const void *name, const void *entry)
+{
+    return strcmp(name, *(const char *const *)entry);
+}
+
+/* A function without a wrapper whose name says nothing either: one of a later driver, or a later version of
+ * one that has a wrapper. It passes through, and the trace says that something may have. */
+static void uncovered(const char *symbol)
+{
+    if (bsearch(symbol, passed, sizeof passed / sizeof *passed, sizeof *passed, by_name)) return;
+    record_gap(RECORD_GAP_UNKNOWN_ENTRY_POINT, 1);
+}
+
+/* before: what stood in *function. Success with the pointer untouched means that there is no such function:
+ * what stands there is the caller's, and is compared, not followed. */
+static void substitute(int result, const char *symbol, void **function, cuuint64_t flags, const void *before)
 {
     int kept = errno;
-    if (result == 0 && symbol && function && *function)
-        *function = resolve_substitute(symbol, *function, flags);
+    if (result == 0 && symbol && function && *function) {
+        void *wrapper = resolve_substitute(symbol, *function, flags);
+        if (wrapper == *function && wrapper != before) uncovered(symbol);
+        *function = wrapper;
+    }
     errno = kept;
 }
 
@@ -94,23 +118,26 @@ static void substitute(int result, const char *symbol, void **function, cuuint64
 
 CUresult hook_cuGetProcAddress(const char *symbol, void **function, int version, cuuint64_t flags)
 {
+    const void *before = function ? *function : NULL;
     CUresult result = REAL(cuGetProcAddress)(symbol, function, version, flags);
-    substitute((int)result, symbol, function, flags);
+    substitute((int)result, symbol, function, flags, before);
     return result;
 }
 
 CUresult hook_cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags,
                                   int *status)
 {
+    const void *before = function ? *function : NULL;
     CUresult result = REAL(cuGetProcAddress_v2)(symbol, function, version, flags, status);
-    substitute((int)result, symbol, function, flags);
+    substitute((int)result, symbol, function, flags, before);
     return result;
 }
 
 CUresult hook_cuGetProcAddress_v2_ptsz(const char *symbol, void **function, int version, cuuint64_t flags,
                                        int *status)
 {
+    const void *before = function ? *function : NULL;
     CUresult result = REAL(cuGetProcAddress_v2_ptsz)(symbol, function, version, flags, status);
-    substitute((int)result, symbol, function, flags);
+    substitute((int)result, symbol, function, flags, before);
     return result;
 }

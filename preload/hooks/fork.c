@@ -1,0 +1,24 @@
+/* A forked child. */
+#include <pthread.h>
+
+#include "preload/hooks/state.h"
+
+/* Numbers of strings are those of the parent's capture file; a child that records has one of its own. Handles
+ * are forgotten too: the child cannot use its parent's. Only the forking thread is left, so nobody holds a
+ * lock. */
+static void in_child(void)
+{
+    struct handle_map *maps[] = {&handle_streams, &handle_functions, &handle_contexts, &handle_pools};
+    for (unsigned i = 0; i < sizeof maps / sizeof *maps; i++) {
+        atomic_flag_clear_explicit(&maps[i]->lock, memory_order_relaxed);
+        handle_forget_all(maps[i]);
+    }
+    atomic_store_explicit(&hook_legacy, 0, memory_order_relaxed);
+    atomic_store_explicit(&hook_captures, 0, memory_order_relaxed);
+    hook_thread = (struct hook_thread){.device = CAP_NO_DEVICE};
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}

@@ -1,0 +1,6 @@
+/* Graphs. */
+#include "preload/hooks/bodies.h"
+
+#define HOOK_FAMILY "preload/hooks/graph.def"
+#define HOOK(...)   HOOK_WRAPPER(__VA_ARGS__)
+#include "preload/hooks/all.def"
