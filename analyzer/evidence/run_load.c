@@ -1,0 +1,111 @@
+#include "analyzer/evidence/run_load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int out_of_memory(struct cg_error *error)
+{
+    return cg_fail(error, CG_EXIT_IO, "out of memory");
+}
+
+int run_load_trace(const char *path, struct run_facts *facts, struct cg_error *error)
+{
+    struct cg_trace *trace;
+    int status = trace_load(path, NULL, &trace, error);
+
+    if (status != 0) return status;
+    if (!run_facts_make(trace, facts)) status = out_of_memory(error);
+    trace_free(trace);
+    return status;
+}
+
+/* The trace of a bundle that was verified. */
+static int load_verified(const struct bundle *bundle, struct run_facts *facts, enum run_load_step *step,
+                         struct cg_error *error)
+{
+    static const char *const consumed[] = {"trace.jsonl"};
+    char path[BUNDLE_PATH_MAX + sizeof "/trace.jsonl"];
+
+    *step = RUN_PARSING;
+    if ((size_t)snprintf(path, sizeof path, "%s/trace.jsonl", bundle->root) >= sizeof path)
+        return cg_fail(error, CG_EXIT_INPUT, "%s: the path is too long", bundle->root);
+    if (!bundle_find(bundle, "trace.jsonl"))
+        return cg_fail(error, CG_EXIT_INPUT, "%s: the bundle declares no trace.jsonl", bundle->root);
+    int status = run_load_trace(path, facts, error);
+    if (status != 0) return status;
+    *step = RUN_CHECKING;
+    struct cg_text declared = {bundle->run_id, strlen(bundle->run_id)};
+    if (!text_equal(declared, facts->run_id))
+        status = cg_fail(error, CG_EXIT_INPUT, "%s: bundle.json names another run_id than the trace in it",
+                         bundle->root);
+    if (status == 0) status = bundle_unchanged(bundle, consumed, 1, error);
+    if (status != 0) run_facts_free(facts);
+    return status;
+}
+
+int run_load_bundle(const char *root, struct run_facts *facts, struct comparison_receipt *receipt,
+                    enum run_load_step *step, struct cg_error *error)
+{
+    enum run_load_step reached = RUN_VERIFYING;
+    struct bundle bundle;
+    int status = bundle_verify(root, false, &bundle, error);
+
+    if (status == 0) {
+        status = load_verified(&bundle, facts, &reached, error);
+        if (status == 0) {
+            receipt->run_id = bundle.run_id;
+            bundle.run_id = NULL;
+            memcpy(receipt->manifest_sha256, bundle.manifest_sha256, SHA256_HEX);
+            reached = RUN_LOADED;
+        }
+        bundle_close(&bundle);
+    } else if (status == CG_EXIT_CONDITION) {
+        status = error->status =
+            CG_EXIT_INPUT; /* only `verify` states a condition; here it is an input refused */
+    }
+    if (step) *step = reached;
+    return status;
+}
+
+void run_receipt_free(struct comparison_receipt *receipt)
+{
+    free((char *)receipt->run_id);
+    receipt->run_id = NULL;
+}
+
+int cohort_load(const char *const *paths, size_t count, const char *name, bool verified,
+                struct loaded_cohort *cohort, struct cg_error *error)
+{
+    *cohort = (struct loaded_cohort){.runs = calloc(count + 1, sizeof *cohort->runs),
+                                     .receipts = calloc(count + 1, sizeof *cohort->receipts)};
+    int status = cohort->runs && cohort->receipts ? 0 : out_of_memory(error);
+
+    for (size_t i = 0; status == 0 && i < count; i++) {
+        struct cg_error cause;
+        status = verified ? run_load_bundle(paths[i], &cohort->runs[i], &cohort->receipts[i], NULL, &cause)
+                          : run_load_trace(paths[i], &cohort->runs[i], &cause);
+        if (status == 0)
+            cohort->count++;
+        else
+            cg_fail(error, status, "%s %zu: %s", name, i + 1, cause.message);
+    }
+    if (status != 0) cohort_free(cohort);
+    return status;
+}
+
+void cohort_free(struct loaded_cohort *cohort)
+{
+    for (size_t i = 0; i < cohort->count; i++) {
+        run_facts_free(&cohort->runs[i]);
+        run_receipt_free(&cohort->receipts[i]);
+    }
+    free(cohort->runs);
+    free(cohort->receipts);
+    *cohort = (struct loaded_cohort){0};
+}
+
+struct cohort cohort_view(const struct loaded_cohort *cohort, bool verified)
+{
+    return (struct cohort){cohort->runs, cohort->count, cohort->receipts, verified ? cohort->count : 0};
+}

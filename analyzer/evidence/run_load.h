@@ -1,0 +1,38 @@
+/* Loading the runs of a comparison, a campaign or a series: one trace at a time, and only its facts are kept.
+ */
+#ifndef CGTRACE_ANALYZER_EVIDENCE_RUN_LOAD_H
+#define CGTRACE_ANALYZER_EVIDENCE_RUN_LOAD_H
+
+#include "analyzer/evidence/bundle.h"
+#include "analyzer/evidence/comparison.h"
+#include "analyzer/evidence/run_facts.h"
+
+/* How far run_load_bundle() came. */
+enum run_load_step { RUN_VERIFYING, RUN_PARSING, RUN_CHECKING, RUN_LOADED };
+
+/* Verifies the bundle in root, parses its trace, demands that manifest and trace name the same run, and
+ * checks after reading that nothing changed (doc/spec/compare.md 1.3). *facts and *receipt are the caller's
+ * on success, the latter's run_id to be freed with run_receipt_free(). Else the status of *error; *step (may
+ * be NULL) tells where it ended. */
+int run_load_bundle(const char *root, struct run_facts *facts, struct comparison_receipt *receipt,
+                    enum run_load_step *step, struct cg_error *error);
+void run_receipt_free(struct comparison_receipt *receipt);
+
+/* The facts of a raw trace file. */
+int run_load_trace(const char *path, struct run_facts *facts, struct cg_error *error);
+
+/* A cohort that owns its runs. */
+struct loaded_cohort {
+    struct run_facts *runs;
+    struct comparison_receipt *receipts; /* empty when the runs are raw traces */
+    size_t count;
+};
+/* Loads all paths in order; the first failure ends it, its message naming the cohort and the position from 1.
+ */
+int cohort_load(const char *const *paths, size_t count, const char *name, bool verified,
+                struct loaded_cohort *cohort, struct cg_error *error);
+void cohort_free(struct loaded_cohort *cohort);
+/* What comparison_make() takes. */
+struct cohort cohort_view(const struct loaded_cohort *cohort, bool verified);
+
+#endif
