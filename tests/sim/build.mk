@@ -25,3 +25,11 @@ $(BUILD)/sim/libcudart.so: $(BUILD)/sim/libcudart.so.13
 	@ln -sf libcudart.so.13 $@
 
 TEST_TARGETS += $(BUILD)/sim/libcudart.so.13 $(BUILD)/sim/libcudart.so.12 $(BUILD)/sim/libcudart.so
+
+# A program of several threads, and its kernels: under `make tsan` this is what finds the races.
+$(BUILD)/sim/check_threads: $(BUILD)/sim/obj/tests/sim/check/threads.o $(BUILD)/sim/libcuda.so
+	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $< -L$(BUILD)/sim -lcuda -lpthread
+$(BUILD)/sim/check_kernels.so: $(BUILD)/sim/obj/tests/sim/check/kernels.o
+	$(CC) -shared $(SANITIZE) $(LDFLAGS) -o $@ $<
+
+TEST_TARGETS += $(BUILD)/sim/check_threads $(BUILD)/sim/check_kernels.so

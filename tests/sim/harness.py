@@ -132,6 +132,12 @@ def ledger(path):
     return lines
 
 
+def sanitizer():
+    """The sanitizer's library that the driver was built with: a Python that was not must load it first."""
+    out = subprocess.run(['objdump', '-p', f'{BUILD}/sim/libcuda.so.1'], check=True, capture_output=True, text=True).stdout
+    return next((w for w in out.split() if w.startswith(('libasan.so', 'libtsan.so'))), None)
+
+
 def child(index):
     try:
         CASES[index][1]()
@@ -147,10 +153,12 @@ def main():
         print('1..1\nnot ok 1 - the simulated driver is not built')
         return 1
     print(f'1..{len(CASES)}')
-    bad = 0
+    bad, preload = 0, sanitizer()
     for i, (name, _, env, check) in enumerate(CASES):
         with tempfile.TemporaryDirectory() as t:
             full = {k: v for k, v in os.environ.items() if not k.startswith('SIM_') and k != 'LD_PRELOAD'}
+            if preload:
+                full.update(LD_PRELOAD=preload, ASAN_OPTIONS='detect_leaks=0', TSAN_OPTIONS='report_bugs=0')
             full.update(env, SIM_LEDGER=f'{t}/ledger', SIM_TEST_DIR=t)
             p = subprocess.run([sys.executable, sys.argv[0], '--case', str(i)], env=full, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                timeout=120)

@@ -412,6 +412,19 @@ def threads_are_told_apart():
     [t.join() for t in all_]
 
 
+def check_many(lines):
+    count = lambda op: sum(l['op'] == op for l in lines)
+    want('lines', [count(op) for op in ('launch', 'alloc', 'free', 'memset', 'copy')], [6 * 215, 6 * 101, 6 * 101, 6 * 101, 6])
+
+
+@case(SIM_KERNEL_US='1', SIM_KERNELS=f'{BUILD}/sim/check_kernels.so', check=check_many)
+def many_threads_and_workers():
+    env = {k: v for k, v in os.environ.items() if k not in ('LD_PRELOAD', 'TSAN_OPTIONS')}
+    p = subprocess.run([f'{BUILD}/sim/check_threads'], env=dict(env, LD_LIBRARY_PATH=f'{BUILD}/sim'), stdout=subprocess.PIPE,
+                       stderr=subprocess.STDOUT, text=True)
+    want('exit', (p.returncode, p.stdout), (0, ''))
+
+
 @case(check=lambda lines: want('lines of the parent', len(lines), 1))
 def a_forked_child_must_not_use_the_driver():
     d = Cuda()
