@@ -8,8 +8,14 @@ $(RESOLVE_DIR)/libhooks.so: $(RESOLVE_PIC) preload/libcgtrace.map
 $(RESOLVE_DIR)/libcuda.so.1: tests/resolve/driver.c $(BUILD)/gen/cuda_undef.h
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -fPIC -shared -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 -o $@ $<
-	ln -sf libcuda.so.1 $(@D)/libcuda.so
-$(RESOLVE_DIR)/%: tests/resolve/%.c $(RESOLVE_DIR)/libcuda.so.1
+	@ln -sf libcuda.so.1 $(@D)/libcuda.so
+$(RESOLVE_DIR)/interposer.so: tests/resolve/interposer.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -o $@ $<
-TEST_TARGETS += $(RESOLVE_DIR)/libhooks.so $(RESOLVE_DIR)/libcuda.so.1
+	$(CC) $(ALL_CFLAGS) -fPIC -shared -o $@ $<
+$(RESOLVE_DIR)/linked: tests/resolve/linked.c $(RESOLVE_DIR)/libcuda.so.1
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -o $@ $^
+$(RESOLVE_DIR)/calls: tests/resolve/calls.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -o $@ $<
+TEST_TARGETS += $(addprefix $(RESOLVE_DIR)/,libhooks.so libcuda.so.1 interposer.so linked calls)

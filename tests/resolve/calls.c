@@ -100,7 +100,13 @@ int main(int argc, char **argv)
         use_symbols(RTLD_DEFAULT);
     else
         use_symbols(driver);
-    printf("missing %d %d\n", dlsym(driver, "cuNoSuchThing") == NULL, dlerror() != NULL);
+    dlerror();
+    void *missing = dlsym(driver, "cuNoSuchThing");
+    printf("missing %d %d\n", missing == NULL, dlerror() != NULL);
+    missing = dlsym(driver, "cuMemAllocHost_v2"); /* a name with a wrapper, which this driver lacks */
+    printf("missing %d %d\n", missing == NULL, dlerror() != NULL);
+    missing = dlsym(driver, "cuMemAlloc_v2") ? NULL : driver;
+    printf("found %d %d\n", missing == NULL, dlerror() == NULL);
     printf("foreign %d\n", dlsym(driver, "malloc") == dlsym(RTLD_DEFAULT, "malloc"));
     return 0;
 }
