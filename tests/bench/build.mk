@@ -7,3 +7,13 @@ $(BENCH_DIR)/bench_%: $(BUILD)/obj/tests/bench/bench_%.o $(BUILD)/libanalyzer.a 
 	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
 
 BENCH_TARGETS += $(patsubst tests/bench/%.c,$(BENCH_DIR)/%,$(BENCH_SRC))
+
+# What benches run: the generator of traces, and the peers that are not C (built where their headers are found).
+BENCH_TOOLS := $(BUILD)/bench-tools
+$(BENCH_TOOLS)/generate-trace: $(BUILD)/obj/tests/bench/generate_trace.o
+	@mkdir -p $(@D)
+	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^
+$(BENCH_TOOLS)/parse-simdjson: tests/bench/parse_simdjson.cc
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 $(OPT) -o $@ $< -lsimdjson
+BENCH_TARGETS += $(BENCH_TOOLS)/generate-trace $(if $(wildcard /usr/include/simdjson.h),$(BENCH_TOOLS)/parse-simdjson)
