@@ -416,7 +416,7 @@ bool decode_record(struct decoder *decoder, const char *line, enum cg_kind *kind
     decoder->field = NULL;
     const char *at = list_begins(decoder, line, '{', '}', &more);
     if (at == NULL) return false;
-    if (memcmp(at, first, sizeof first - 1) == 0) {
+    if (more && memcmp(at, first, sizeof first - 1) == 0) {
         at = decode_kind(decoder, json_space(at + sizeof first - 1), kind);
         if (at == NULL || (at = list_goes_on(decoder, at, '}', &more)) == NULL) return false;
     } else {
