@@ -238,15 +238,15 @@ static bool same_optional_u64(bool set, uint64_t have, const json_t *value)
     return value == NULL || json_is_null(value) || (set && have == (uint64_t)json_integer_value(value));
 }
 
-#define SAME_STR(name, argument)      same_text(trace, columns->name[0], value)
-#define SAME_OPT_STR(name, argument)  same_text(trace, columns->name[0], value)
-#define SAME_U64(name, argument)      (columns->name[0] == (uint64_t)json_integer_value(value))
-#define SAME_OPT_U64(name, argument)  same_optional_u64(columns->name##_set[0], columns->name[0], value)
-#define SAME_OPT_F64(name, argument)  same_number(columns->name##_set[0], columns->name[0], value)
-#define SAME_BOOL(name, argument)     (columns->name[0] == json_is_true(value))
-#define SAME_ENUM(name, argument)     same_enum(columns->name[0], cg_name_##argument, initial_##argument, value)
-#define SAME_U64_LIST(name, argument) same_u64_list(trace, columns->name[0], value)
-#define SAME_STR_LIST(name, argument) same_str_list(trace, columns->name[0], value)
+#define SAME_STR(name, argument)      same_text(trace, columns->name[row], value)
+#define SAME_OPT_STR(name, argument)  same_text(trace, columns->name[row], value)
+#define SAME_U64(name, argument)      (columns->name[row] == (uint64_t)json_integer_value(value))
+#define SAME_OPT_U64(name, argument)  same_optional_u64(columns->name##_set[row], columns->name[row], value)
+#define SAME_OPT_F64(name, argument)  same_number(columns->name##_set[row], columns->name[row], value)
+#define SAME_BOOL(name, argument)     (columns->name[row] == json_is_true(value))
+#define SAME_ENUM(name, argument)     same_enum(columns->name[row], cg_name_##argument, initial_##argument, value)
+#define SAME_U64_LIST(name, argument) same_u64_list(trace, columns->name[row], value)
+#define SAME_STR_LIST(name, argument) same_str_list(trace, columns->name[row], value)
 #define SAME_FIELD(name, wire, type, presence, argument, meaning)                                            \
     {                                                                                                        \
         const json_t *value = json_object_get(record, wire);                                                 \
@@ -255,8 +255,11 @@ static bool same_optional_u64(bool set, uint64_t have, const json_t *value)
 #define INITIAL(name, values, initial) enum { initial_##name = CG_##name##_##initial };
 CG_ENUMS(INITIAL)
 
-/* The field whose value differs, NULL when all are the same. */
-static const char *difference(const struct cg_trace *trace, const json_t *record)
+/* The field whose value differs, NULL when all are the same. rows: how many records of each kind came before.
+ */
+#define ROWS_TABLE(member, wire, fields) OF_##member,
+enum { TABLES(ROWS_TABLE) TABLE_COUNT };
+static const char *difference(const struct cg_trace *trace, const json_t *record, size_t rows[])
 {
     const json_t *kind = json_object_get(record, "kind");
     bool call = is_text(json_object_get(record, "edge_kind"), "call");
@@ -264,7 +267,8 @@ static const char *difference(const struct cg_trace *trace, const json_t *record
 #define SAME_TABLE(member, wire, fields)                                                                     \
     if (is_text(kind, wire)) {                                                                               \
         __typeof__(&trace->member) columns = &trace->member;                                                 \
-        if (columns->rows != 1) return wire;                                                                 \
+        size_t row = rows[OF_##member]++;                                                                    \
+        if (row >= columns->rows) return wire;                                                               \
         fields(SAME_FIELD)                                                                                   \
     }
     TABLES(SAME_TABLE)
@@ -320,7 +324,7 @@ static void test_mutated_lines(void **state)
             if ((status == 0) != (answer == TAKE))
                 fail_msg("%.*s\nours: %s\njansson: %s", (int)length, line,
                          status == 0 ? "accepted" : error.message, record != NULL ? "accepted" : why.text);
-            const char *field = status == 0 ? difference(trace, record) : NULL;
+            const char *field = status == 0 ? difference(trace, record, (size_t[TABLE_COUNT]){0}) : NULL;
             if (field != NULL) fail_msg("%.*s\nother value: %s", (int)length, line, field);
             accepted_lines += status == 0;
             refused_lines += status != 0;
@@ -334,8 +338,49 @@ static void test_mutated_lines(void **state)
     assert_true(accepted_lines > LINES / 10 && refused_lines > LINES / 10 && skipped < LINES / 3);
 }
 
+/* Many accepted lines in one stream: what the reader has learned from a line, and remembers of it, must not
+ * show in the next. */
+static void test_streams(void **state)
+{
+    (void)state;
+    enum { STREAMS = 200, STREAM_LINES = 300 };
+    static char text[STREAM_LINES * LONGEST];
+    static json_t *records[STREAM_LINES];
+    for (int stream = 0; stream < STREAMS; stream++) {
+        char *at = stpcpy(text, META "\n" SPAN_A "\n");
+        size_t count = 0, rows[TABLE_COUNT] = {0};
+        while (count < STREAM_LINES) {
+            char line[LONGEST];
+            const char *seed = seeds[random_below(COUNT(seeds))];
+            size_t length = strlen(seed);
+            memcpy(line, seed, length);
+            for (size_t changes = random_below(3); changes > 0; changes--)
+                length = mutate(line, length);
+            json_error_t why = {0};
+            json_t *record =
+                json_loadb(line, length, JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &why);
+            if (record == NULL || judge(record) != TAKE || beyond_jansson(&why, line, length)) {
+                json_decref(record);
+                continue;
+            }
+            records[count++] = record;
+            at = mempcpy(at, line, length);
+            *at++ = '\n';
+        }
+        at = stpcpy(
+            at, "{\"kind\":\"terminal\",\"outcome\":\"complete\",\"timestamp_ns\":18446744073709551615}\n");
+        struct cg_trace *trace = accepted(text, (size_t)(at - text));
+        for (size_t i = 0; i < count; i++) {
+            const char *field = difference(trace, records[i], rows);
+            if (field != NULL) fail_msg("stream %d, line %zu: other value: %s", stream, i + 3, field);
+            json_decref(records[i]);
+        }
+        trace_free(trace);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_mutated_lines)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_mutated_lines), cmocka_unit_test(test_streams)};
     return run_tap(tests);
 }
