@@ -24,7 +24,10 @@ $(BUILD)/sim/libcudart.so.%: $(SIM_RT_OBJ)
 $(BUILD)/sim/libcudart.so: $(BUILD)/sim/libcudart.so.13
 	@ln -sf libcudart.so.13 $@
 
+# It needs the library calls of CUDA 12; with older headers there is no runtime to stand in for.
+ifneq ($(shell awk '/^#define CUDA_VERSION/ && $$3 >= 12000' $(CUDA_INCLUDE)/cuda.h 2>/dev/null),)
 TEST_TARGETS += $(BUILD)/sim/libcudart.so.13 $(BUILD)/sim/libcudart.so.12 $(BUILD)/sim/libcudart.so
+endif
 
 # A program of several threads, and its kernels: under `make tsan` this is what finds the races.
 $(BUILD)/sim/check_threads: $(BUILD)/sim/obj/tests/sim/check/threads.o $(BUILD)/sim/libcuda.so

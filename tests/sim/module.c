@@ -294,16 +294,6 @@ CUresult CUDAAPI cuFuncGetModule(CUmodule *out, CUfunction function)
     return sim_end(&call, r, NULL);
 }
 
-static CUresult get_name(struct sim_call *call, const char **name, const void *handle)
-{
-    const struct sim_function *f = as_function(handle);
-    CUresult r = sim_begin(call, SIM_NEED_INIT);
-    if (!r && !name) r = CUDA_ERROR_INVALID_VALUE;
-    if (!r && !f) r = CUDA_ERROR_INVALID_HANDLE;
-    if (!r) *name = f->name;
-    return sim_end(call, r, NULL);
-}
-
 static CUresult get_attribute(struct sim_call *call, int *value, CUfunction_attribute attribute,
                               const void *handle)
 {
@@ -349,6 +339,16 @@ CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction function, CUfunc_cache config)
 }
 
 #if CUDA_VERSION >= 12030
+static CUresult get_name(struct sim_call *call, const char **name, const void *handle)
+{
+    const struct sim_function *f = as_function(handle);
+    CUresult r = sim_begin(call, SIM_NEED_INIT);
+    if (!r && !name) r = CUDA_ERROR_INVALID_VALUE;
+    if (!r && !f) r = CUDA_ERROR_INVALID_HANDLE;
+    if (!r) *name = f->name;
+    return sim_end(call, r, NULL);
+}
+
 CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction function)
 {
     SIM_CALL(call);

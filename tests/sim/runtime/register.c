@@ -332,6 +332,7 @@ static CUresult set_attribute(const void *host, enum cudaFuncAttribute attribute
 RT(cudaFuncSetAttribute, (const void *host, enum cudaFuncAttribute attribute, int value),
    set_attribute(host, attribute, value))
 
+#if CUDART_VERSION >= 12030
 static CUresult get_name(const char **name, const void *host)
 {
     CUfunction f;
@@ -339,7 +340,6 @@ static CUresult get_name(const char **name, const void *host)
     if (r) return r;
     return rt.cuFuncGetName ? rt.cuFuncGetName(name, f) : CUDA_ERROR_NOT_SUPPORTED;
 }
-#if CUDART_VERSION >= 12030
 RT(cudaFuncGetName, (const char **name, const void *host), get_name(name, host))
 #endif
 RT(cudaGetFuncBySymbol, (cudaFunction_t * out, const void *host), function_of(host, (CUfunction *)out))
