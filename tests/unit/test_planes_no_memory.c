@@ -1,0 +1,196 @@
+/* Every plane when memory is short: each allocation of each plane fails once. The plane must say so, leave
+ * nothing behind (valgrind tells). */
+#include "tests/unit/plane_trace.h"
+
+#include "analyzer/planes/activations.h"
+#include "analyzer/planes/planes.h"
+
+/* The allocators of the C library, reached through functions of ours that can be told to fail. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
+#define CAN_FAIL 1
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *old, size_t size);
+
+static long allowed = -1; /* allocations until the failing one; -1: none fails */
+
+static bool fails(void)
+{
+    if (allowed > 0)
+        allowed--;
+    else if (allowed == 0)
+        return true;
+    return false;
+}
+
+void *malloc(size_t size)
+{
+    return fails() ? NULL : __libc_malloc(size);
+}
+void *calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __libc_calloc(count, size);
+}
+void *realloc(void *old, size_t size)
+{
+    return fails() ? NULL : __libc_realloc(old, size);
+}
+void *reallocarray(void *old, size_t count, size_t size)
+{
+    size_t bytes;
+    return __builtin_mul_overflow(count, size, &bytes) ? NULL : realloc(old, bytes);
+}
+#endif
+
+#ifdef CAN_FAIL
+
+struct planes {
+    const struct cg_trace *trace;
+    struct health health;
+    struct timing timing;
+    struct logical_memory memory;
+    struct physical_memory physical;
+    struct node_memory nodes;
+    struct activations activations;
+    struct trace_summary summary;
+};
+
+static void no_visit(void *context, const struct memory_point *point)
+{
+    (void)context;
+    (void)point;
+}
+
+/* The first four need nothing, the others what the first four made. */
+static bool make_health(struct planes *planes)
+{
+    return health_make(planes->trace, &planes->health);
+}
+static bool make_timing(struct planes *planes)
+{
+    return timing_make(planes->trace, &planes->timing);
+}
+static bool make_logical(struct planes *planes)
+{
+    return logical_memory_make(planes->trace, &planes->memory);
+}
+static bool make_physical(struct planes *planes)
+{
+    return physical_memory_make(planes->trace, &planes->physical);
+}
+static bool make_nodes(struct planes *planes)
+{
+    return node_memory_make(planes->trace, &planes->memory, &planes->nodes);
+}
+static bool make_summary(struct planes *planes)
+{
+    return trace_summary_make(planes->trace, &planes->memory, &planes->summary);
+}
+static bool make_points(struct planes *planes)
+{
+    return logical_memory_points(planes->trace, &planes->memory, no_visit, NULL);
+}
+static bool make_activations(struct planes *planes)
+{
+    const struct activation_inputs inputs = {&planes->health, &planes->timing, &planes->memory,
+                                             CAPABILITY_PARTIAL, CAPABILITY_PARTIAL};
+    return activations_make(planes->trace, &inputs, &planes->activations);
+}
+
+static bool (*const makers[])(struct planes *planes) = {make_health,   make_timing,     make_logical,
+                                                        make_physical, make_nodes,      make_summary,
+                                                        make_points,   make_activations};
+#define MAKERS (sizeof makers / sizeof *makers)
+
+static void release(struct planes *planes)
+{
+    health_free(&planes->health);
+    timing_free(&planes->timing);
+    logical_memory_free(&planes->memory);
+    physical_memory_free(&planes->physical);
+    node_memory_free(&planes->nodes);
+    activations_free(&planes->activations);
+}
+
+/* A little of everything, out of order, and enough lifetimes for the tree over time. */
+static struct cg_trace *make_trace(void)
+{
+    struct text text = {0};
+    put(&text,
+        META_WITH(
+            "infer",
+            "\"gradients\":\"complete\",\"gradient_contract\":{\"manifest_sha256\":"
+            "\"sha256:de70e615a9b5de77aa4865f5447e560a1520ae6b2e07a972b75d7255822c66ee\","
+            "\"expected\":[{\"root\":\"r\",\"key\":\"k\",\"family\":\"f\"}],\"families\":"
+            "[{\"family\":\"f\",\"expectation\":\"active\",\"min_present\":1}]},"
+            "\"required_semantic_labels\":[\"s\"],\"gpu_expected_semantic_labels\":[\"s\"]," LEVELS_NONE));
+    put_span(&text, "s", "", 0, 100, true);
+    put_span(&text, "c", "s", 0, 100, false);
+    put(&text, "{\"kind\":\"gradient\",\"event_id\":\"g\",\"root\":\"r\",\"key\":\"k\",\"state\":\"present\","
+               "\"norm\":1}\n");
+    put(&text, "{\"kind\":\"op\",\"span_id\":\"s\",\"op_name\":\"mm\",\"output\":\"t1\",\"shape\":[],"
+               "\"dtype\":\"f32\",\"device\":\"d\",\"duration_ns\":1,\"input_dense_bytes\":0}\n");
+    put(&text, "{\"kind\":\"edge\",\"edge_kind\":\"data\",\"from_tensor\":\"t1\",\"to_tensor\":\"t1\"}\n");
+    for (unsigned i = 0; i < 50; i++) {
+        char storage[8], tensor[8];
+        snprintf(storage, sizeof storage, "m%u", i);
+        snprintf(tensor, sizeof tensor, "t%u", i);
+        put_memory(&text, 60 - i, i % 2 ? "d" : "e", storage, tensor, i % 3 ? "s" : "c", 4, "alloc",
+                   i % 5 ? ",\"category\":\"activation\"" : ",\"op_name\":\"mm\"");
+        put_memory(&text, 61, i % 2 ? "d" : "e", storage, "alias", "s", 4, "alloc", "");
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        put(&text,
+            "{\"kind\":\"device_interval\",\"span_id\":\"s\",\"device\":\"d\",\"stream_id\":\"%u\","
+            "\"clock_id\":\"k\",\"backend\":\"b\",\"start_ns\":%u,\"duration_ns\":3}\n",
+            i, 9 - i);
+        put(&text, "{\"kind\":\"device_memory\",\"timestamp_ns\":%u,\"device\":\"d\",\"used_bytes\":1}\n",
+            9 - i);
+    }
+    put_end(&text, 100);
+    return load(&text);
+}
+
+static void test_each_allocation(void **state)
+{
+    (void)state;
+    struct cg_trace *trace = make_trace();
+    struct health first; /* the first digest sets up libcrypto, which does not survive that without memory */
+    assert_true(health_make(trace, &first));
+    health_free(&first);
+    for (size_t maker = 0; maker < MAKERS; maker++) {
+        long failing = 0, refused = 0;
+        for (bool reached = true; reached; failing++) {
+            struct planes planes = {.trace = trace};
+            for (size_t i = 0; i < maker && i < 3; i++)
+                assert_true(makers[i](&planes));
+            allowed = failing;
+            bool made = makers[maker](&planes);
+            reached = allowed == 0;
+            allowed = -1;
+            if (!reached) assert_true(made);
+            refused += !made;
+            release(&planes);
+            assert_true(failing < 1000);
+        }
+        /* A list that cannot be made shorter, or a sort that does without room, is no reason to fail. */
+        assert_true(refused > 0);
+    }
+    trace_free(trace);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_allocation)};
+    return run_tap(tests);
+}
+
+#else
+
+int main(void)
+{
+    puts("1..1\nok 1 - test_each_allocation # SKIP the allocator of this build cannot be told to fail");
+    return 0;
+}
+
+#endif
