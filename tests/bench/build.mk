@@ -17,3 +17,8 @@ $(BENCH_TOOLS)/parse-simdjson: tests/bench/parse_simdjson.cc
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 $(OPT) -o $@ $< -lsimdjson
 BENCH_TARGETS += $(BENCH_TOOLS)/generate-trace $(if $(wildcard /usr/include/simdjson.h),$(BENCH_TOOLS)/parse-simdjson)
+# The floor of bench_dlsym: a library with nothing in it.
+$(BUILD)/tests/bench/empty.so:
+	@mkdir -p $(@D)
+	$(CC) -shared -nostdlib -x c /dev/null -o $@
+BENCH_TARGETS += $(BUILD)/tests/bench/empty.so $(BUILD)/libcgtrace.so $(BUILD)/sim/libcuda.so.1 $(BUILD)/tests/resolve/libcuda.so.1
