@@ -120,6 +120,38 @@ static int resolve(struct command_input *input, struct cg_error *error)
     return resolve_file(input, error);
 }
 
+int command_input_raw(const char *path, char **trace_path, struct cg_error *error)
+{
+    struct stat found;
+    *trace_path = NULL;
+    if (strcmp(path, "-") == 0) {
+        *trace_path = strdup(path);
+    } else if (stat(path, &found) != 0) {
+        return cg_fail(error, errno == EACCES ? CG_EXIT_IO : CG_EXIT_INPUT, "%s: %s", path, strerror(errno));
+    } else if (S_ISDIR(found.st_mode)) {
+        if (entry_mode(path, "bundle.json"))
+            return cg_fail(error, CG_EXIT_INPUT, "%s: a bundle; a raw trace is wanted", path);
+        int status = refuse_augmented(path, error);
+        if (status != 0) return status;
+        *trace_path = join(path, "trace.jsonl");
+        if (*trace_path && (stat(*trace_path, &found) != 0 || !S_ISREG(found.st_mode))) {
+            free(*trace_path);
+            return cg_fail(error, CG_EXIT_INPUT, "%s: a directory without a regular trace.jsonl", path);
+        }
+    } else if (!S_ISREG(found.st_mode)) {
+        return cg_fail(error, CG_EXIT_INPUT, "%s: not a regular file (use - for standard input)", path);
+    } else {
+        char *parent = parent_of(path);
+        if (parent && entry_mode(parent, "bundle.json"))
+            fprintf(stderr,
+                    "cg-analyze: %s: a file of the bundle %s, taken alone: none of its GPU evidence\n", path,
+                    parent);
+        free(parent);
+        *trace_path = strdup(path);
+    }
+    return *trace_path ? 0 : no_memory(error);
+}
+
 static bool has_suffix(const char *name, const char *suffix)
 {
     size_t length = strlen(name), tail = strlen(suffix);

@@ -27,4 +27,8 @@ int command_input_open(const char *path, struct input_needs needs, struct comman
                        struct cg_error *error);
 void command_input_close(struct command_input *input);
 
+/* For commands that take raw traces only: a regular file, "-", or a directory with trace.jsonl. *trace_path
+ * is the caller's. A file of a bundle is taken as a plain file, which is said on standard error. */
+int command_input_raw(const char *path, char **trace_path, struct cg_error *error);
+
 #endif

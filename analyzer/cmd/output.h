@@ -25,8 +25,8 @@ void output_setup(void);
 bool output_is_stdout(const char *path);
 
 /* Refuses a path that would overwrite one of the files read (files[0 .. count-1], NULL entries skipped) or
- * that leads into a bundle: bundle_root (may be NULL) or any other. Nothing is created. CG_EXIT_USAGE when
- * refused, CG_EXIT_IO when the path cannot be looked at. */
+ * that leads into a bundle: bundle_root (may be NULL; it need not exist yet) or any other. Nothing is
+ * created. CG_EXIT_USAGE when refused, CG_EXIT_IO when the path cannot be looked at. */
 int output_check(const char *path, const char *bundle_root, const char *const *files, size_t count,
                  struct cg_error *error);
 

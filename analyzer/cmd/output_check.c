@@ -69,6 +69,16 @@ static int take_components(struct walk *walk, const char *path)
     return 0;
 }
 
+/* Resolves walk->path, from the current directory if it is relative; what does not exist is kept as it is
+ * written. */
+static int take_path(struct walk *walk)
+{
+    char current[PATH_MAX];
+    if (walk->path[0] != '/' && (!getcwd(current, sizeof current) || take_components(walk, current) != 0))
+        return -1;
+    return take_components(walk, walk->path);
+}
+
 static int refuse(const struct walk *walk, const char *bundle, struct cg_error *error)
 {
     return cg_fail(error, CG_EXIT_USAGE, "%s: refused as output: it leads into the bundle %s", walk->path,
@@ -122,18 +132,14 @@ int output_check(const char *path, const char *bundle_root, const char *const *f
                  struct cg_error *error)
 {
     if (output_is_stdout(path)) return 0;
-    char root[PATH_MAX];
     struct walk walk = {.path = path, .resolved = "/"};
+    struct walk root = {.path = bundle_root, .resolved = "/"};
     if (bundle_root) {
-        if (!realpath(bundle_root, root))
-            return cg_fail(error, CG_EXIT_IO, "%s: %s", bundle_root, strerror(errno));
-        walk.root = root;
+        if (take_path(&root) != 0) return cg_fail(error, CG_EXIT_IO, "%s: %s", bundle_root, strerror(errno));
+        walk.root = root.resolved;
     }
-    char current[PATH_MAX];
-    if (path[0] != '/' && (!getcwd(current, sizeof current) || take_components(&walk, current) != 0))
-        return cannot_look(&walk, error);
-    if (take_components(&walk, path) != 0) return cannot_look(&walk, error);
-    if (walk.inside) return refuse(&walk, root, error);
+    if (take_path(&walk) != 0) return cannot_look(&walk, error);
+    if (walk.inside) return refuse(&walk, walk.root, error);
     int status = check_ancestors(&walk, error);
     if (status != 0) return status;
     struct stat output;

@@ -49,6 +49,9 @@ bool bundle_path_safe(const char *path);
 int bundle_verify(const char *root, bool quick, struct bundle *bundle, struct cg_error *error);
 void bundle_close(struct bundle *bundle);
 
+/* Is this the same file, untouched since: device, inode, size and both times? */
+bool bundle_same_file(const struct stat *now, const struct stat *then);
+
 /* The declared file of this path; NULL when there is none. */
 const struct bundle_file *bundle_find(const struct bundle *bundle, const char *path);
 /* Opens a declared file for reading, without following links; it must be the very file that was hashed. The

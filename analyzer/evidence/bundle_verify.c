@@ -276,8 +276,7 @@ void bundle_close(struct bundle *bundle)
 
 /* ---- reading what was verified ---- */
 
-/* Is the file that is open the one that was hashed, and untouched since? */
-static bool same_file(const struct stat *now, const struct stat *then)
+bool bundle_same_file(const struct stat *now, const struct stat *then)
 {
     return now->st_dev == then->st_dev && now->st_ino == then->st_ino && now->st_size == then->st_size &&
            now->st_mtim.tv_sec == then->st_mtim.tv_sec && now->st_mtim.tv_nsec == then->st_mtim.tv_nsec &&
@@ -294,7 +293,7 @@ int bundle_open_file(const struct bundle *bundle, const char *path, struct cg_er
         return -1;
     }
     int fd = open_below(bundle->root_fd, path, O_RDONLY);
-    if (fd < 0 || fstat(fd, &now) != 0 || !same_file(&now, &file->seen)) {
+    if (fd < 0 || fstat(fd, &now) != 0 || !bundle_same_file(&now, &file->seen)) {
         cg_fail(error, CG_EXIT_INPUT, "%s/%s: changed since it was verified", bundle->root, path);
         if (fd >= 0) close(fd);
         return -1;

@@ -1,0 +1,80 @@
+/* report: publishes a trace as an evidence bundle (doc/spec/bundle.md 5, doc/spec/cli.md 5.7). */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "analyzer/cmd/document.h"
+#include "analyzer/cmd/output.h"
+#include "analyzer/evidence/bundle_publish.h"
+#include "analyzer/evidence/staging.h"
+
+struct receipt {
+    const char *destination;
+    const struct bundle *bundle;
+};
+
+static void emit(struct json_doc *doc, const void *object)
+{
+    const struct receipt *receipt = object;
+
+    doc_object(doc);
+    doc_member_string(doc, "schema", "candle-graph/publication/1");
+    doc_member_string(doc, "status", "published");
+    doc_member_string(doc, "bundle_path", receipt->destination);
+    doc_member_string(doc, "run_id", receipt->bundle->run_id);
+    doc_key(doc, "verification");
+    emit_bundle_receipt(doc, receipt->bundle);
+    doc_object_end(doc);
+}
+
+static int run(const struct arguments *arguments, struct cg_error *error)
+{
+    const char *destination = argument(arguments, "bundle")->text,
+               *output = argument(arguments, "output")->text;
+    char *trace;
+    struct bundle bundle;
+
+    int status = document_check_format(arguments, "a receipt", false, error);
+    if (status == 0) status = command_input_raw(arguments->input, &trace, error);
+    if (status != 0) return status;
+    status = staging_check(destination, error);
+    /* The receipt must not be written into the bundle that it is about; asked before that exists. */
+    if (status == 0) status = output_check(output, destination, (const char *const[]){trace}, 1, error);
+    if (status == 0) status = bundle_publish(trace, NULL, destination, &bundle, error);
+    free(trace);
+    if (status != 0) return status;
+    struct receipt receipt = {destination, &bundle};
+    struct document document = {.order = DOC_DECLARED, .emit = emit, .people = emit, .object = &receipt};
+    status = document_write(arguments, NULL, &document, error);
+    bundle_close(&bundle);
+    return status;
+}
+
+static const struct option_spec options[] = {
+    {.name = "bundle",
+     .type = OPTION_DIR,
+     .argument = "DIR",
+     .about = "the bundle to make; it must not exist yet",
+     .required = true},
+    OPTION_OUTPUT,
+    OPTION_FORMAT,
+};
+static const struct command_example examples[] = {
+    {"cg-analyze report step10.jsonl --bundle runs/step10", "keep a capture as evidence"},
+};
+
+const struct command command_report = {
+    .name = "report",
+    .positional = "TRACE",
+    .about = "publish a trace as an evidence bundle",
+    .description =
+        "Copies TRACE into a new directory, derives its evidence from the copy, writes both with a report "
+        "for people and "
+        "a manifest of the SHA-256 of every file, and prints a receipt (candle-graph/publication/1).\n"
+        "The directory appears whole or not at all. A trace of a failed or invalid capture is published too, "
+        "and the "
+        "evidence says so.",
+    OPTION_LIST(options),
+    EXAMPLE_LIST(examples),
+    .run = run,
+};

@@ -1,0 +1,15 @@
+/* Publication of a bundle: all of it or nothing (doc/spec/bundle.md 5). */
+#ifndef CGTRACE_ANALYZER_EVIDENCE_BUNDLE_PUBLISH_H
+#define CGTRACE_ANALYZER_EVIDENCE_BUNDLE_PUBLISH_H
+
+#include "analyzer/evidence/bundle.h"
+
+/* Publishes the trace (a path, "-" for standard input; compressed ones are stored decompressed) and the files
+ * of nsight_dir (NULL: none) as the bundle destination. On success *bundle is the published one, verified, to
+ * be closed by the caller. Else the status of *error, and nothing is left but parent directories that were
+ * made; CG_EXIT_IO with the bundle in place only when its parent could not be synced, which the message then
+ * says. */
+int bundle_publish(const char *trace, const char *nsight_dir, const char *destination, struct bundle *bundle,
+                   struct cg_error *error);
+
+#endif
