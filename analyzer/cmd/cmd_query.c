@@ -1,4 +1,5 @@
 /* query: one question about a capture (doc/spec/cli.md 5.5 and 6). */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -66,6 +67,7 @@ static int read_arguments(const struct arguments *arguments, struct query *query
     const char *name = argument(arguments, "kind")->text;
     for (size_t i = 0; i < query_kind_count; i++)
         if (strcmp(query_kinds[i]->name, name) == 0) query->kind = query_kinds[i];
+    assert(query->kind); /* the parser takes no other word */
     for (size_t i = 0; i < sizeof paging / sizeof *paging && !query->kind->pages; i++)
         if (argument(arguments, paging[i])->given)
             return cg_fail(error, CG_EXIT_USAGE, "query: --kind %s has no --%s: leave it out", name,

@@ -164,6 +164,8 @@ static bool trace_time(const char *name, struct timespec *time)
     struct stat found;
     if (name[0] == '.' || stat(name, &found) != 0) return false;
     if (S_ISDIR(found.st_mode)) {
+        struct cg_error refused;
+        if (!entry_mode(name, "bundle.json") && refuse_augmented(name, &refused) != 0) return false;
         char *inner = join(name, S_ISREG(entry_mode(name, "bundle.json")) ? "bundle.json" : "trace.jsonl");
         bool there = inner && stat(inner, &found) == 0 && S_ISREG(found.st_mode);
         free(inner);
