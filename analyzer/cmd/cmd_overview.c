@@ -64,7 +64,7 @@ static void emit_counts(struct json_doc *doc, const void *object)
         doc_u64(doc, graph_node_count(&evidence->graph));
     else
         doc_null(doc);
-    doc_member_u64(doc, "tensor_stat_events", evidence->trace->tensor_stats.rows);
+    doc_member_u64(doc, "tensor_stat_events", evidence_rows(evidence, LIST_TENSOR_STATS));
     doc_member_u64(doc, "tensor_stat_non_finite_events", evidence_non_finite_events(evidence));
     doc_object_end(doc);
 }
@@ -237,7 +237,7 @@ static void emit_activation_heads(struct json_doc *doc, const void *object)
     doc_member_u64(doc, "operation_count", evidence->activations.operation_count);
     doc_member_u64(doc, "unattributed_activation_storages", evidence->activations.unattributed_storages);
     doc_key(doc, "coverage");
-    emit_activation_state(doc, &evidence->activations.coverage);
+    emit_activation_state(doc, evidence, &evidence->activations.coverage);
     doc_key(doc, "top");
     doc_object(doc);
     doc_key(doc, "device_busy");

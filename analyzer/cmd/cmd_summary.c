@@ -55,7 +55,7 @@ static void emit_summary_graph(struct json_doc *doc, const void *object)
 static void emit_stats_counts(struct json_doc *doc, const void *object)
 {
     doc_object(doc);
-    doc_member_u64(doc, "events", evidence_of(object)->trace->tensor_stats.rows);
+    doc_member_u64(doc, "events", evidence_rows(evidence_of(object), LIST_TENSOR_STATS));
     doc_member_u64(doc, "non_finite_events", evidence_non_finite_events(evidence_of(object)));
     doc_object_end(doc);
 }

@@ -89,14 +89,16 @@ static void emit_rankings(struct json_doc *doc, const struct query *query, bool 
 
 static void emit_profile(struct json_doc *doc, const struct query *query, bool people)
 {
-    const struct activations *activations = &query->input->evidence.activations;
+    const struct evidence *evidence = &query->input->evidence;
+    const struct activations *activations = &evidence->activations;
     doc_object(doc);
-    doc_member_string(doc, "definition", activation_definition);
+    doc_key(doc, "definition");
+    emit_activation_definition(doc, evidence);
     doc_member_u64(doc, "operation_count", activations->operation_count);
     doc_member_u64(doc, "unattributed_activation_storages", activations->unattributed_storages);
 #define EMIT_STATE(name)                                                                                     \
     doc_key(doc, #name);                                                                                     \
-    emit_activation_state(doc, &activations->name);
+    emit_activation_state(doc, evidence, &activations->name);
     if (people) {
         doc_key(doc, "states");
         doc_object(doc);

@@ -1,12 +1,14 @@
 /* Health, capabilities, facts, findings, gaps, timing, activations, and the packet itself
  * (doc/spec/evidence.md 4). */
 #include "analyzer/evidence/emit.h"
+#include "analyzer/evidence/evidence_private.h"
 
 /* ---- health ---- */
 
 uint64_t evidence_issue_count(const struct evidence *evidence, enum health_severity severity)
 {
     uint64_t count = 0;
+    if (evidence->stored) return stored_issue_count(evidence, severity);
     for (size_t i = 0; i < evidence->health.issue_count; i++)
         count += evidence->health.issues[i].severity == severity;
     return count;
@@ -47,6 +49,10 @@ static void health_coverage(struct json_doc *doc, const void *object)
 
 void emit_health(struct json_doc *doc, const struct evidence *evidence)
 {
+    if (evidence->stored) {
+        stored_emit(doc, evidence, STORED_HEALTH);
+        return;
+    }
     static const struct json_member members[] = {{"structurally_valid", health_valid, NULL},
                                                  {"capture_complete", health_complete, NULL},
                                                  {"issues", health_issues, NULL},
@@ -67,6 +73,10 @@ void emit_capability(struct json_doc *doc, const struct capability *capability)
 
 void emit_capabilities(struct json_doc *doc, const struct evidence *evidence)
 {
+    if (evidence->stored) {
+        stored_emit(doc, evidence, STORED_CAPABILITIES);
+        return;
+    }
     doc_object(doc);
     for (unsigned kind = 0; kind < CAPABILITY_KIND_COUNT; kind++) {
         doc_key(doc, capability_names[kind].member);
@@ -185,6 +195,10 @@ static void timing_clocks(struct json_doc *doc, const void *object)
 
 void emit_timing(struct json_doc *doc, const struct evidence *evidence)
 {
+    if (evidence->stored) {
+        stored_emit(doc, evidence, STORED_TIMING);
+        return;
+    }
     static const struct json_member members[] = {{"device_coverage", timing_coverage, NULL},
                                                  {"device_spans", timing_spans, NULL},
                                                  {"device_clocks", timing_clocks, NULL}};
@@ -193,8 +207,13 @@ void emit_timing(struct json_doc *doc, const struct evidence *evidence)
 
 /* ---- activations ---- */
 
-void emit_activation_state(struct json_doc *doc, const struct activation_state *state)
+void emit_activation_state(struct json_doc *doc, const struct evidence *evidence,
+                           const struct activation_state *state)
 {
+    if (evidence->stored) {
+        stored_emit_activation_state(doc, evidence, (size_t)(state - &evidence->activations.coverage));
+        return;
+    }
     doc_object(doc);
     doc_member_string(doc, "level", capability_level_name[state->level]);
     doc_member_string(doc, "source", state->source);
@@ -219,6 +238,10 @@ static void logical_members(struct json_doc *doc, const struct activation_operat
 void emit_activation_operation(struct json_doc *doc, const struct evidence *evidence,
                                const struct activation_operation *operation)
 {
+    if (evidence->stored) {
+        stored_emit_operation(doc, evidence, (size_t)(operation - evidence->activations.operations));
+        return;
+    }
     const struct cg_trace *trace = evidence->trace;
     const struct cg_ops *ops = &trace->op;
     uint32_t op = operation->op;
@@ -251,15 +274,21 @@ void emit_activation_operation(struct json_doc *doc, const struct evidence *evid
     doc_object_end(doc);
 }
 
+void emit_activation_definition(struct json_doc *doc, const struct evidence *evidence)
+{
+    if (evidence->stored)
+        stored_emit_definition(doc, evidence);
+    else
+        doc_string(doc, activation_definition);
+}
 static void activation_definition_member(struct json_doc *doc, const void *object)
 {
-    (void)object;
-    doc_string(doc, activation_definition);
+    emit_activation_definition(doc, object);
 }
 #define STATE_FUNCTION(name)                                                                                 \
     static void activation_##name(struct json_doc *doc, const void *object)                                  \
     {                                                                                                        \
-        emit_activation_state(doc, &((const struct evidence *)object)->activations.name);                    \
+        emit_activation_state(doc, object, &((const struct evidence *)object)->activations.name);            \
     }
 ACTIVATION_STATES(STATE_FUNCTION)
 static void activation_unattributed(struct json_doc *doc, const void *object)
@@ -277,6 +306,10 @@ static void activation_operations(struct json_doc *doc, const void *object)
 
 void emit_activations(struct json_doc *doc, const struct evidence *evidence)
 {
+    if (evidence->stored) {
+        stored_emit(doc, evidence, STORED_ACTIVATIONS);
+        return;
+    }
 #define STATE_MEMBER(name) {#name, activation_##name, NULL},
     static const struct json_member members[] = {
         {"definition", activation_definition_member, NULL},
@@ -324,6 +357,10 @@ static bool has_tensor_stats(const void *object)
 
 void emit_packet(struct json_doc *doc, const struct evidence *evidence)
 {
+    if (evidence->stored) {
+        stored_emit(doc, evidence, STORED_PACKET);
+        return;
+    }
     static const struct json_member members[] = {{"schema", packet_schema, NULL},
                                                  {"provenance", packet_provenance, NULL},
                                                  {"health", packet_health, NULL},

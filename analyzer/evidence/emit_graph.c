@@ -1,5 +1,6 @@
 /* The graph, its rows and its summary (doc/spec/evidence.md 1 and 3), and tensor statistics. */
 #include "analyzer/evidence/emit.h"
+#include "analyzer/evidence/evidence_private.h"
 
 /* ---- ids ---- */
 
@@ -219,6 +220,10 @@ static void emit_tensor_stats(struct json_doc *doc, const struct cg_trace *trace
 
 void emit_row(struct json_doc *doc, const struct evidence *evidence, enum evidence_list list, uint64_t row)
 {
+    if (evidence->stored) {
+        stored_emit_row(doc, evidence, list, row);
+        return;
+    }
     switch (list) {
     case LIST_NODES:
         emit_node(doc, evidence, (uint32_t)row);
@@ -242,6 +247,10 @@ void emit_row(struct json_doc *doc, const struct evidence *evidence, enum eviden
 
 void emit_host_cost(struct json_doc *doc, const struct evidence *evidence, const struct host_cost *cost)
 {
+    if (evidence->stored) {
+        stored_emit_host_cost(doc, evidence, (size_t)(cost - evidence->graph.host));
+        return;
+    }
     const struct cg_trace *trace = evidence->trace;
     doc_object(doc);
     member_str(doc, trace, "id", trace->span.id[cost->span]);
@@ -256,6 +265,10 @@ void emit_host_cost(struct json_doc *doc, const struct evidence *evidence, const
 
 void emit_device_cost(struct json_doc *doc, const struct evidence *evidence, const struct device_cost *cost)
 {
+    if (evidence->stored) {
+        stored_emit_device_cost(doc, evidence, (size_t)(cost - evidence->graph.device));
+        return;
+    }
     const struct cg_trace *trace = evidence->trace;
     const struct timing_span *timing = &evidence->timing.spans[cost->timing];
     doc_object(doc);
@@ -269,6 +282,10 @@ void emit_device_cost(struct json_doc *doc, const struct evidence *evidence, con
 
 void emit_heavy_span(struct json_doc *doc, const struct evidence *evidence, uint32_t span)
 {
+    if (evidence->stored) {
+        stored_emit_heavy_span(doc, evidence, span);
+        return;
+    }
     const struct cg_trace *trace = evidence->trace;
     const struct node_memory *memory = &evidence->graph.memory;
     doc_object(doc);
@@ -284,6 +301,10 @@ void emit_heavy_span(struct json_doc *doc, const struct evidence *evidence, uint
 
 void emit_graph_summary(struct json_doc *doc, const struct evidence *evidence)
 {
+    if (evidence->stored) {
+        stored_emit(doc, evidence, STORED_GRAPH_SUMMARY);
+        return;
+    }
     const struct graph *graph = &evidence->graph;
     doc_object(doc);
     member_str(doc, evidence->trace, "entrypoint", evidence->trace->run.entrypoint);
@@ -345,6 +366,10 @@ static void graph_summary(struct json_doc *doc, const void *object)
 
 void emit_graph(struct json_doc *doc, const struct evidence *evidence)
 {
+    if (evidence->stored) {
+        stored_emit(doc, evidence, STORED_GRAPH);
+        return;
+    }
     static const struct json_member members[] = {
         {"schema", graph_schema, NULL},       {"spans", graph_nodes, NULL},
         {"edges", graph_edges, NULL},         {"tensors", graph_tensors, NULL},

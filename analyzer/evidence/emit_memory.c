@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "analyzer/evidence/emit.h"
+#include "analyzer/evidence/evidence_private.h"
 
 /* ---- logical ---- */
 
@@ -238,6 +239,10 @@ static bool has_physical(const void *object)
 
 void emit_memory(struct json_doc *doc, const struct evidence *evidence)
 {
+    if (evidence->stored) {
+        stored_emit(doc, evidence, STORED_MEMORY);
+        return;
+    }
     static const struct json_member members[] = {{"logical", emit_logical, has_logical},
                                                  {"physical", emit_physical, has_physical}};
     doc_members(doc, members, COUNT_OF(members), evidence);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analyzer/evidence/emit.h"
+#include "analyzer/evidence/evidence_private.h"
 
 /* Overview shows lists of up to this many entries whole, and strings of up to so many bytes
  * (doc/spec/cli.md 5.2). */
@@ -231,6 +232,10 @@ OBJECT_FUNCTION(META, CG_META_FIELDS, struct cg_run, META_MEMBER)
 
 void emit_provenance(struct json_doc *doc, const struct evidence *evidence)
 {
+    if (evidence->stored) {
+        stored_emit(doc, evidence, STORED_PROVENANCE);
+        return;
+    }
     struct run_writer writer = {evidence->trace, false, NULL};
     run_META(doc, &writer, &evidence->trace->run);
 }

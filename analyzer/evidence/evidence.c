@@ -63,8 +63,8 @@ int evidence_make(const struct cg_trace *trace, struct gpu_evidence *gpu, unsign
     bool enough = take_gpu(evidence, gpu) && make_planes(evidence) && capabilities_make(evidence);
     int status = enough ? make_graph(evidence, parts, error) : 0;
     if (enough && !status) {
-        enough = make_activations(evidence) && findings_make(evidence) && gaps_make(evidence);
-        facts_make(evidence);
+        enough = make_activations(evidence) && findings_make(evidence) && gaps_make(evidence) &&
+                 facts_make(evidence);
     }
     if (!enough) status = cg_fail(error, CG_EXIT_IO, "out of memory for the evidence");
     if (status) evidence_free(evidence);
@@ -81,6 +81,9 @@ void evidence_free(struct evidence *evidence)
     activations_free(&evidence->activations);
     gpu_free(&evidence->gpu);
     free(evidence->gaps);
+    free(evidence->findings);
+    free(evidence->facts);
+    if (evidence->stored) stored_free(evidence);
     arena_free(&evidence->arena);
     *evidence = (struct evidence){0};
 }

@@ -55,28 +55,32 @@ struct fact {
     const char *source;
     enum capability_kind capability;
 };
-#define FACT_MAX 6
 
 struct finding {
     const char *code;
     struct cg_text summary, source;
-    enum capability_kind requires[2];
+    enum capability_kind requires[CAPABILITY_KIND_COUNT];
     unsigned require_count;
     enum capability_level qualification;
 };
-#define FINDING_MAX 3
 
+/* Derived from a trace (evidence_make), or read from a stored packet (evidence_read). In stored evidence the
+ * rows, the lists of planes and everything that is only written again stay in the packet: the trace then
+ * holds the run's metadata, and of ops only the columns by which activations are ranked; timing.spans are
+ * those of activations; of the graph there are the numbers of nodes and summary rows, and the outer wall
+ * time. */
 struct evidence {
-    const struct cg_trace *trace; /* the caller's; outlives the evidence */
+    const struct cg_trace *trace;   /* the caller's, which outlives the evidence; or the stored one's own */
+    struct evidence_stored *stored; /* NULL when derived */
     struct text_arena arena;
     struct health health;
     struct timing timing;
     struct logical_memory logical;
     struct physical_memory physical;
     struct capability capabilities[CAPABILITY_KIND_COUNT];
-    struct finding findings[FINDING_MAX];
+    struct finding *findings;
     size_t finding_count;
-    struct fact facts[FACT_MAX];
+    struct fact *facts;
     size_t fact_count;
     struct cg_text *gaps; /* byte order */
     size_t gap_count;
@@ -94,6 +98,16 @@ enum { EVIDENCE_NODES = 1, EVIDENCE_EDGES = 2 };
  * an id, CG_EXIT_IO when memory is short; *evidence then needs no evidence_free(). */
 int evidence_make(const struct cg_trace *trace, struct gpu_evidence *gpu, unsigned parts,
                   struct evidence *evidence, struct cg_error *error);
+#define EVIDENCE_PADDING 64
+/* Reads a stored packet (doc/spec/cli.md 1.5): evidence.json of a bundle whose files were verified. bytes
+ * must have JSON_PADDING writable bytes behind length, is changed in place, and stays the caller's: it must
+ * outlive the evidence. name stands for the document in messages. CG_EXIT_INPUT with a line that names byte,
+ * member and defect. */
+int evidence_read(const char *name, char *bytes, size_t length, struct evidence *evidence,
+                  struct cg_error *error);
+/* Is the run of this evidence the same, all known members (bundle.md 11, step 6)? False also when memory is
+ * short. */
+bool evidence_same_run(const struct evidence *evidence, const struct cg_trace *trace);
 void evidence_free(struct evidence *evidence);
 
 /* ---- whole documents ---- */
@@ -151,7 +165,10 @@ size_t evidence_heaviest_ops(const struct evidence *evidence, uint32_t *nodes, s
 /* Is there something to say of activations: are they declared, or were there any (evidence.md 8)? */
 bool evidence_shows_activations(const struct evidence *evidence);
 void emit_activations(struct json_doc *doc, const struct evidence *evidence);
-void emit_activation_state(struct json_doc *doc, const struct activation_state *state);
+void emit_activation_definition(struct json_doc *doc, const struct evidence *evidence);
+/* state is one of evidence->activations. */
+void emit_activation_state(struct json_doc *doc, const struct evidence *evidence,
+                           const struct activation_state *state);
 void emit_activation_operation(struct json_doc *doc, const struct evidence *evidence,
                                const struct activation_operation *operation);
 /* The id of an operation: its span's id and, unless dedicated, "/op/<index>". */

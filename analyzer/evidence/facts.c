@@ -1,6 +1,7 @@
 /* Facts and findings (doc/spec/evidence.md 6 and 7). */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "analyzer/evidence/evidence_private.h"
 
@@ -55,8 +56,12 @@ static void gradient_observations(struct evidence *evidence)
                                      .capability = CAPABILITY_KIND_GRADIENTS});
 }
 
-void facts_make(struct evidence *evidence)
+#define FACT_MAX 6
+
+bool facts_make(struct evidence *evidence)
 {
+    evidence->facts = calloc(FACT_MAX, sizeof *evidence->facts);
+    if (!evidence->facts) return false;
     const struct cg_trace *trace = evidence->trace;
     uint32_t measured = evidence_measured_span(trace);
     if (available(evidence, CAPABILITY_KIND_OUTER_WALL_TIME) && measured != CG_NONE)
@@ -75,6 +80,7 @@ void facts_make(struct evidence *evidence)
                                          .number = evidence->logical.peak_live_bytes,
                                          .source = "logical_storage_lifetimes",
                                          .capability = CAPABILITY_KIND_LOGICAL_MEMORY});
+    return true;
 }
 
 /* ---- findings ---- */
@@ -162,7 +168,11 @@ static bool kernel_finding(struct evidence *evidence)
                                                 capabilities[CAPABILITY_KIND_PROVENANCE_BINDING].level)});
 }
 
+#define FINDING_MAX 3
+
 bool findings_make(struct evidence *evidence)
 {
+    evidence->findings = calloc(FINDING_MAX, sizeof *evidence->findings);
+    if (!evidence->findings) return false;
     return host_finding(evidence) && device_finding(evidence) && kernel_finding(evidence);
 }

@@ -1,10 +1,11 @@
 /* The packet's lists by row, for filters, pages and rankings. */
 #include <stdlib.h>
 
-#include "analyzer/evidence/evidence.h"
+#include "analyzer/evidence/evidence_private.h"
 
 uint64_t evidence_rows(const struct evidence *evidence, enum evidence_list list)
 {
+    if (evidence->stored) return stored_rows(evidence, list);
     const struct cg_trace *trace = evidence->trace;
     if (list == LIST_TENSOR_STATS) return trace->tensor_stats.rows;
     if (!evidence->has_graph) return 0;
@@ -20,8 +21,21 @@ uint64_t evidence_rows(const struct evidence *evidence, enum evidence_list list)
     }
 }
 
+static struct cg_text stored_label(const struct evidence *evidence, enum evidence_list list, uint64_t row)
+{
+    static const char *const members[] = {[LIST_NODES] = "name",
+                                          [LIST_EDGES] = "",
+                                          [LIST_TENSORS] = "label",
+                                          [LIST_GRADIENTS] = "key",
+                                          [LIST_TENSOR_STATS] = "label"};
+    struct cg_text label = stored_row_text(evidence, list, row, members[list]);
+    if (!label.bytes && list == LIST_TENSORS) label = stored_row_text(evidence, list, row, "tensor_id");
+    return label;
+}
+
 struct cg_text evidence_row_label(const struct evidence *evidence, enum evidence_list list, uint64_t row)
 {
+    if (evidence->stored) return stored_label(evidence, list, row);
     const struct cg_trace *trace = evidence->trace;
     switch (list) {
     case LIST_NODES:
@@ -41,15 +55,20 @@ struct cg_text evidence_row_label(const struct evidence *evidence, enum evidence
 
 struct cg_text evidence_gradient_root(const struct evidence *evidence, uint64_t row)
 {
+    if (evidence->stored) return stored_row_text(evidence, LIST_GRADIENTS, row, "root");
     return trace_text(evidence->trace, evidence->trace->gradient.root[row]);
 }
 
 uint64_t evidence_non_finite_events(const struct evidence *evidence)
 {
-    const struct cg_tensor_stats *stats = &evidence->trace->tensor_stats;
-    uint64_t count = 0;
-    for (size_t i = 0; i < stats->rows; i++)
-        count += stats->non_finite[i] > 0;
+    uint64_t rows = evidence_rows(evidence, LIST_TENSOR_STATS), count = 0, non_finite;
+    for (uint64_t row = 0; row < rows; row++) {
+        if (!evidence->stored)
+            non_finite = evidence->trace->tensor_stats.non_finite[row];
+        else if (!stored_row_u64(evidence, LIST_TENSOR_STATS, row, "non_finite", &non_finite))
+            non_finite = 0;
+        count += non_finite > 0;
+    }
     return count;
 }
 
@@ -58,6 +77,11 @@ uint64_t evidence_non_finite_events(const struct evidence *evidence)
 /* Allocated bytes of a node of kind op: a span of kind op or an op event. */
 static bool op_bytes(const struct evidence *evidence, uint32_t node, uint64_t *bytes)
 {
+    if (evidence->stored) {
+        struct cg_text kind = stored_row_text(evidence, LIST_NODES, node, "kind");
+        return stored_row_u64(evidence, LIST_NODES, node, "allocated_bytes", bytes) &&
+               text_compare(kind, text_of("op")) == 0;
+    }
     const struct graph *graph = &evidence->graph;
     const struct node_memory *memory = &graph->memory;
     if (node < graph->span_count) {
@@ -75,6 +99,9 @@ static bool heavier(const struct evidence *evidence, uint32_t a, uint32_t b)
     op_bytes(evidence, a, &bytes_a);
     op_bytes(evidence, b, &bytes_b);
     if (bytes_a != bytes_b) return bytes_a > bytes_b;
+    if (evidence->stored)
+        return text_compare(stored_row_text(evidence, LIST_NODES, a, "id"),
+                            stored_row_text(evidence, LIST_NODES, b, "id")) < 0;
     return graph_node_compare(evidence->trace, &evidence->graph, a, b) < 0;
 }
 

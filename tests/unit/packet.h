@@ -15,13 +15,21 @@
 
 struct buffer {
     char *at;
-    size_t length;
+    size_t length, room;
 };
+
+/* Room for more bytes and a NUL; doubled, as traces of many lines are made too. */
+static inline void buffer_reserve(struct buffer *buffer, size_t more)
+{
+    if (buffer->length + more < buffer->room) return;
+    buffer->room = 2 * (buffer->length + more + 1);
+    buffer->at = realloc(buffer->at, buffer->room);
+}
 
 static inline int to_buffer(void *context, const char *bytes, size_t length)
 {
     struct buffer *buffer = context;
-    buffer->at = realloc(buffer->at, buffer->length + length + 1);
+    buffer_reserve(buffer, length);
     memcpy(buffer->at + buffer->length, bytes, length);
     buffer->length += length;
     buffer->at[buffer->length] = 0;
@@ -36,7 +44,7 @@ __attribute__((format(printf, 2, 3))) static inline void add(struct buffer *trac
     va_copy(again, arguments);
     int length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    trace->at = realloc(trace->at, trace->length + (size_t)length + 2);
+    buffer_reserve(trace, (size_t)length + 1);
     vsnprintf(trace->at + trace->length, (size_t)length + 1, format, again);
     va_end(again);
     trace->length += (size_t)length;
