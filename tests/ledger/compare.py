@@ -48,9 +48,10 @@ def device_label(kind, device):
 
 
 class Ledger(Side):
-    def __init__(self, path):
+    def __init__(self, path=None):
         super().__init__()
-        self.live = {}
+        if path is None:
+            return
         with open(path, encoding='utf-8', errors='strict') as file:
             for line in file:
                 if not line.strip("\0\n"):  # the file of a killed program ends in room not used
