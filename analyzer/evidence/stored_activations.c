@@ -5,6 +5,7 @@
 
 #include "analyzer/evidence/emit.h"
 #include "analyzer/evidence/stored.h"
+#include "analyzer/trace/block.h"
 #include "analyzer/trace/strings.h"
 
 struct reading {
@@ -69,6 +70,13 @@ static void read_clocks(struct reading *reading)
     free(places.at);
 }
 
+static bool zeroed_column(void **column, size_t size)
+{
+    block_free(*column);
+    *column = block_zeroed(size);
+    return *column != NULL;
+}
+
 /* Columns of ops for the operations, and rows of timing.spans for all their timings. */
 static bool make_room(struct reading *reading)
 {
@@ -83,22 +91,15 @@ static bool make_room(struct reading *reading)
         for (const char *at = shape_first(reading->reader, of); at; at = shape_next(reading->reader, at))
             timings++;
     }
-    /* The trace has no ops, but may have room for some. */
-    cg_str **const strings[] = {&ops->span_id, &ops->op_name};
-    for (size_t i = 0; i < COUNT_OF(strings); i++) {
-        free(*strings[i]);
-        *strings[i] = calloc(rows, sizeof **strings[i]);
-    }
-    free(ops->duration_ns);
-    free(ops->output_dense_bytes);
-    free(ops->output_dense_bytes_set);
-    ops->duration_ns = calloc(rows, sizeof *ops->duration_ns);
-    ops->output_dense_bytes = calloc(rows, sizeof *ops->output_dense_bytes);
-    ops->output_dense_bytes_set = calloc(rows, sizeof *ops->output_dense_bytes_set);
+    /* The trace was read without ops, so its columns have no rows; they are freed with it. */
+    bool enough = zeroed_column((void **)&ops->span_id, rows * sizeof *ops->span_id) &&
+                  zeroed_column((void **)&ops->op_name, rows * sizeof *ops->op_name) &&
+                  zeroed_column((void **)&ops->duration_ns, rows * sizeof *ops->duration_ns) &&
+                  zeroed_column((void **)&ops->output_dense_bytes, rows * sizeof *ops->output_dense_bytes) &&
+                  zeroed_column((void **)&ops->output_dense_bytes_set, rows);
     timing->spans = calloc(timings, sizeof *timing->spans);
     reading->activations->operations = calloc(rows, sizeof *reading->activations->operations);
-    return ops->span_id && ops->op_name && ops->duration_ns && ops->output_dense_bytes &&
-           ops->output_dense_bytes_set && timing->spans && reading->activations->operations;
+    return enough && timing->spans && reading->activations->operations;
 }
 
 static void read_timings(struct reading *reading, struct activation_operation *operation, const char *object)
