@@ -29,7 +29,7 @@
 /* 1 from the first dlopen with RTLD_DEEPBIND on: look-ups then see first whether objects have come. */
 HIDDEN int resolve_watching;
 HIDDEN void resolve_new_objects(void);
-extern __attribute__((visibility("default"))) void *dlsym(void *restrict handle, const char *restrict name);
+HIDDEN void *resolve_dlsym_entry(void *handle, const char *name);
 
 #define OBJECTS_MAX 4096
 /* What was there before. Under the loader's lock, which dl_iterate_phdr holds while it calls. */
@@ -81,7 +81,7 @@ static void redirect(const struct dl_phdr_info *object, void **slot, const char 
     bool unbound =
         contains(object, (uintptr_t)now); /* leads to its own linkage table: bound at the first call */
     if (!strcmp(name, "dlsym")) {
-        if (unbound || now == (void *)resolve_true_dlsym()) store(object, slot, (void *)dlsym);
+        if (unbound || now == (void *)resolve_true_dlsym()) store(object, slot, (void *)resolve_dlsym_entry);
         return;
     }
     unsigned hook = resolve_name(name);

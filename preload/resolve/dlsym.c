@@ -8,8 +8,7 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* dlsym_entry.S defines the exported symbol and calls these. */
-extern __attribute__((visibility("default"))) void *dlsym(void *restrict handle, const char *restrict name);
+/* dlsym_entry.S calls these. */
 HIDDEN resolve_dlsym_fn *resolve_dlsym_real;
 /* And its dlopen this: what to go on with; flags as given to dlopen. */
 typedef void *resolve_dlopen_fn(const char *file, int flags);

@@ -10,12 +10,23 @@
  * caller's), after deepbind.c has been told of an object that is to be opened with RTLD_DEEPBIND. */
 #define DEEPBIND 8
 
+/* Both are exported under libc's versions of them: so that a library that wraps them too and asks dlvsym for the
+ * next one by version comes here and not past us. `first`: the version that the machine's libc began with. */
+        .macro  exported name, first
+        .globl  resolve_\name\()_entry, \name\()_first, \name\()_later
+        .hidden resolve_\name\()_entry
+        .set    \name\()_first, resolve_\name\()_entry
+        .set    \name\()_later, resolve_\name\()_entry
+        .symver \name\()_first, \name\()@GLIBC_\first, remove
+        .symver \name\()_later, \name\()@@GLIBC_2.34, remove
+        .endm
+
 #if defined(__x86_64__)
         .text
-        .globl  dlsym
-        .type   dlsym, @function
+        exported dlsym, 2.2.5
+        .type   resolve_dlsym_entry, @function
         .p2align 4
-dlsym:
+resolve_dlsym_entry:
         .cfi_startproc
         endbr64
         cmpl    $0, resolve_watching(%rip)
@@ -83,12 +94,12 @@ dlsym:
         .cfi_adjust_cfa_offset -8
         jmp     *%rax
         .cfi_endproc
-        .size   dlsym, .-dlsym
+        .size   resolve_dlsym_entry, .-resolve_dlsym_entry
 
-        .globl  dlopen
-        .type   dlopen, @function
+        exported dlopen, 2.2.5
+        .type   resolve_dlopen_entry, @function
         .p2align 4
-dlopen:
+resolve_dlopen_entry:
         .cfi_startproc
         endbr64
         testl   $DEEPBIND, %esi
@@ -114,14 +125,14 @@ dlopen:
         .cfi_adjust_cfa_offset -8
         jmp     *%rax
         .cfi_endproc
-        .size   dlopen, .-dlopen
+        .size   resolve_dlopen_entry, .-resolve_dlopen_entry
 
 #elif defined(__aarch64__)
         .text
-        .globl  dlsym
-        .type   dlsym, %function
+        exported dlsym, 2.17
+        .type   resolve_dlsym_entry, %function
         .p2align 4
-dlsym:
+resolve_dlsym_entry:
         .cfi_startproc
         hint    #34                     /* bti c */
         adrp    x9, resolve_watching
@@ -186,12 +197,12 @@ dlsym:
         .cfi_def_cfa_offset 0
         br      x16
         .cfi_endproc
-        .size   dlsym, .-dlsym
+        .size   resolve_dlsym_entry, .-resolve_dlsym_entry
 
-        .globl  dlopen
-        .type   dlopen, %function
+        exported dlopen, 2.17
+        .type   resolve_dlopen_entry, %function
         .p2align 4
-dlopen:
+resolve_dlopen_entry:
         .cfi_startproc
         hint    #34                     /* bti c */
         tst     w1, #DEEPBIND
@@ -216,7 +227,7 @@ dlopen:
         .cfi_def_cfa_offset 0
         br      x16
         .cfi_endproc
-        .size   dlopen, .-dlopen
+        .size   resolve_dlopen_entry, .-resolve_dlopen_entry
 #else
 #error "dlsym.S: no code for this machine"
 #endif

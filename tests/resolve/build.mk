@@ -19,3 +19,7 @@ $(RESOLVE_DIR)/calls: tests/resolve/calls.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -o $@ $<
 TEST_TARGETS += $(addprefix $(RESOLVE_DIR)/,libhooks.so libcuda.so.1 interposer.so linked calls)
+$(RESOLVE_DIR)/spy.so: tests/resolve/spy.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -fPIC -shared -o $@ $<
+TEST_TARGETS += $(RESOLVE_DIR)/spy.so
