@@ -86,9 +86,9 @@ static void help_option(FILE *stream, const struct option_spec *option)
     term(stream, name, option->about, 28);
     const char *word, *about;
     for (size_t i = 0; option->type == OPTION_WORD && option->words(i, &word, &about); i++) {
-        fprintf(stream, "%*s%-22s", 6, "", word);
-        if (strlen(word) > 21) fputc(' ', stream);
-        wrap(stream, about, 28, 28);
+        int used = fprintf(stream, "%*s%s ", 8, "", word);
+        fprintf(stream, "%*s", used < 30 ? 30 - used : 0, "");
+        wrap(stream, about, used < 30 ? 30 : used, 30);
     }
 }
 
