@@ -78,17 +78,17 @@ static void help_usage(FILE *stream, const struct command *command)
 static void help_option(FILE *stream, const struct option_spec *option)
 {
     char name[64];
-    int begun = option->letter ? snprintf(name, sizeof name, "-%c, --%s", option->letter, option->name)
-                               : snprintf(name, sizeof name, "    --%s", option->name);
+    int used = option->letter ? snprintf(name, sizeof name, "-%c, --%s", option->letter, option->name)
+                              : snprintf(name, sizeof name, "    --%s", option->name);
     if (option->argument)
-        snprintf(name + begun, sizeof name - (size_t)begun, " %s%s", option->argument,
+        snprintf(name + used, sizeof name - (size_t)used, " %s%s", option->argument,
                  option->type == OPTION_PATHS ? "..." : "");
     term(stream, name, option->about, 28);
     const char *word, *about;
     for (size_t i = 0; option->type == OPTION_WORD && option->words(i, &word, &about); i++) {
-        int begun = fprintf(stream, "%*s%s ", 8, "", word);
-        fprintf(stream, "%*s", begun < 30 ? 30 - begun : 0, "");
-        wrap(stream, about, begun < 30 ? 30 : begun, 30);
+        int column = fprintf(stream, "%*s%s ", 8, "", word);
+        fprintf(stream, "%*s", column < 30 ? 30 - column : 0, "");
+        wrap(stream, about, column < 30 ? 30 : column, 30);
     }
 }
 
