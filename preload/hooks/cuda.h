@@ -10,4 +10,7 @@
 #include <cuda.h>
 #include "cuda_undef.h"
 
+/* Of the first forms (v1.def), which the header declares only to the driver itself. */
+typedef unsigned int hook_deviceptr_v1;
+
 #endif

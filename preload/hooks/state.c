@@ -21,8 +21,26 @@ static uint8_t as_device(CUdevice device)
     return device >= 0 && device < (CUdevice)CAP_NO_DEVICE ? (uint8_t)device : CAP_NO_DEVICE;
 }
 
+/* Tells the recorder of a device, once. */
+static void introduce(CUdevice device)
+{
+    static _Atomic uint64_t introduced;
+    if (device < 0 || device >= DEVICES ||
+        atomic_fetch_or_explicit(&introduced, UINT64_C(1) << device, memory_order_relaxed) >> device & 1)
+        return;
+    int kept = errno, version;
+    char name[256] = "";
+    size_t bytes = 0;
+    if (ASK(cuDriverGetVersion, &version) == CUDA_SUCCESS) record_driver(version);
+    if (ASK(cuDeviceGetName, name, (int)sizeof name, device) == CUDA_SUCCESS &&
+        ASK(cuDeviceTotalMem_v2, &bytes, device) == CUDA_SUCCESS)
+        record_device(as_device(device), name, bytes);
+    errno = kept;
+}
+
 void hook_context_created(CUcontext context, CUdevice device)
 {
+    introduce(device);
     handle_put(&handle_contexts, (uintptr_t)context, as_device(device) + 1u, (uintptr_t)context);
 }
 

@@ -23,6 +23,17 @@ EXPORT CUresult cuDriverGetVersion(int *version)
     *version = 13000;
     return 0;
 }
+EXPORT CUresult cuDeviceGetName(char *name, int length, CUdevice device)
+{
+    snprintf(name, (size_t)length, "Nothing %d", device);
+    return 0;
+}
+EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device)
+{
+    (void)device;
+    *bytes = 5000;
+    return 0;
+}
 EXPORT CUresult cuCtxGetCurrent(CUcontext *context)
 {
     *context = (CUcontext)(uintptr_t)0xc0de0;

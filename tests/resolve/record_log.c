@@ -115,6 +115,14 @@ uint32_t record_string(const char *bytes, size_t length)
     memcpy(strings[used], bytes, length);
     return used++;
 }
+void record_driver(int version)
+{
+    line("driver %d", version);
+}
+void record_device(uint8_t ordinal, const char *name, uint64_t bytes)
+{
+    line("device %u %s %" PRIu64, ordinal, name, bytes);
+}
 void record_gap(enum record_gap gap, uint64_t count)
 {
     line("gap %d count=%" PRIu64, (int)gap, count);

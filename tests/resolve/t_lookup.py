@@ -37,6 +37,8 @@ def recorded(program, *words, preload=(f'{DIR}/libhooks.so',)):
 
 
 BASIC = [
+    'driver 13000',
+    'device 3 Nothing 3 5000',
     'alloc cuMemAlloc_v2 result=0 device=3 stream= kind=0 address=0x10000000 bytes=1024 owner=0xc0de0',
     'launch cuLaunchKernel result=0 device=3 stream=legacy name=_Z6kernelPf grid=1,2,3 block=4,5,6 shared=7',
     'free cuMemFree_v2 result=0 device=3 stream= address=0x10000000',
@@ -68,6 +70,7 @@ def ways():
 def linked():
     plain, hooked, lines = recorded('linked')
     tap.equal((hooked.returncode, hooked.stdout), (plain.returncode, plain.stdout), 'linked with the driver: unchanged')
+    lines = [line for line in lines if not line.startswith(('driver', 'device'))]
     tap.equal([line.split()[:2] for line in lines], [['alloc', 'cuMemAlloc_v2'], ['free', 'cuMemFree_v2'], ['alloc', 'cuMemAlloc_v2']],
               'linked with the driver: recorded, by symbol and by address')
     # Another library that wraps the same functions, before us and behind us: nobody is his own next, every call counts once.
@@ -75,6 +78,7 @@ def linked():
     for name, preload in (('behind', (f'{DIR}/libhooks.so', other)), ('before', (other, f'{DIR}/libhooks.so'))):
         plain, hooked, lines = recorded('linked', preload=preload)
         tap.equal((hooked.returncode, hooked.stdout, hooked.stderr), (0, plain.stdout, ''), f'a library {name} us that wraps getpid and cuMemAlloc')
+        lines = [line for line in lines if not line.startswith(('driver', 'device'))]
         tap.equal([line.split()[:2] for line in lines],
                   [['alloc', 'cuMemAlloc_v2'], ['free', 'cuMemFree_v2'], ['alloc', 'cuMemAlloc_v2']], f'a library {name} us: each call once')
 
