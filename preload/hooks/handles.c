@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #define FIRST_SLOTS 1024u
+#define NOBODY      UINT64_MAX
 
 struct handle_map handle_streams = {.lock = ATOMIC_FLAG_INIT};
 struct handle_map handle_functions = {.lock = ATOMIC_FLAG_INIT};
@@ -28,8 +29,7 @@ static size_t table_bytes(uint64_t slots)
 }
 
 /* The slot of a handle, or where it is to go: the first forgotten one on its way, else the free one at the
- * end of it. There is always a free one. A reader that is looking at a forgotten handle just then may read
- * the new one's value: only a program that uses a handle while it destroys it is there. */
+ * end of it. There is always a free one. */
 static struct handle_slot *find(struct handle_table *table, uint64_t handle)
 {
     struct handle_slot *forgotten = NULL;
@@ -45,32 +45,60 @@ static struct handle_slot *find(struct handle_table *table, uint64_t handle)
 static void set(struct handle_table *table, uint64_t handle, uint64_t value, uint64_t owner)
 {
     struct handle_slot *slot = find(table, handle);
-    if (!atomic_load_explicit(&slot->handle, memory_order_relaxed)) table->used++;
+    uint64_t past = atomic_load_explicit(&slot->handle, memory_order_relaxed);
+    if (!past) table->used++;
+    /* Another handle's place: it is taken away first, or a reader would give that one's value for this one's.
+     * No free place may come to be on the way of a search, so it becomes a handle that nobody has. */
+    if (past && past != handle) atomic_store_explicit(&slot->handle, NOBODY, memory_order_relaxed);
     slot->owner = owner;
-    atomic_store_explicit(&slot->value, value, memory_order_relaxed);
+    /* Release: orders the store above before this one. */
+    atomic_store_explicit(&slot->value, value, memory_order_release);
     /* Release: orders the value before the handle that readers look for. */
     atomic_store_explicit(&slot->handle, handle, memory_order_release);
 }
 
-/* A table with room for one more; the one that it replaces is left to readers that may still be in it, and is
- * never more than half as large. Forgotten handles are not taken along. */
+/* An empty table: the one that was replaced last, if it has the size, else a new one. A reader may still be
+ * in it: it finds nothing there or what is right (see handle_get()). */
+static struct handle_table *empty_table(struct handle_map *map, uint64_t slots)
+{
+    struct handle_table *table = map->spare;
+    if (table && table->mask + 1 == slots) {
+        map->spare = NULL;
+        for (uint64_t i = 0; i < slots; i++) {
+            atomic_store_explicit(&table->slot[i].handle, 0, memory_order_relaxed);
+            atomic_store_explicit(&table->slot[i].value, 0, memory_order_relaxed);
+        }
+        table->used = 0;
+        return table;
+    }
+    table = mmap(NULL, table_bytes(slots), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (table == MAP_FAILED) return NULL;
+    table->mask = slots - 1;
+    return table;
+}
+
+/* A table with room for one more. When half of it is taken, what is not forgotten moves to another one, at
+ * least four times as large as that; the two take turns as long as that is the same size. */
 static struct handle_table *with_room(struct handle_map *map)
 {
     struct handle_table *table = atomic_load_explicit(&map->table, memory_order_relaxed);
     if (table && table->used * 2 <= table->mask) return table;
-    uint64_t slots = table ? (table->mask + 1) * 2 : FIRST_SLOTS;
-    struct handle_table *larger =
-        mmap(NULL, table_bytes(slots), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (larger == MAP_FAILED) return NULL;
-    larger->mask = slots - 1;
+    uint64_t slots = table ? table->mask + 1 : FIRST_SLOTS, live = 0;
+    for (uint64_t i = 0; table && i <= table->mask; i++)
+        live += atomic_load_explicit(&table->slot[i].value, memory_order_relaxed) != 0;
+    while (slots < live * 4)
+        slots *= 2;
+    struct handle_table *next = empty_table(map, slots);
+    if (!next) return NULL;
     for (uint64_t i = 0; table && i <= table->mask; i++) {
         uint64_t handle = atomic_load_explicit(&table->slot[i].handle, memory_order_relaxed);
         uint64_t value = atomic_load_explicit(&table->slot[i].value, memory_order_relaxed);
-        if (value) set(larger, handle, value, table->slot[i].owner);
+        if (handle && value) set(next, handle, value, table->slot[i].owner);
     }
     /* Release: orders the contents before the address, which handle_get() acquires. */
-    atomic_store_explicit(&map->table, larger, memory_order_release);
-    return larger;
+    atomic_store_explicit(&map->table, next, memory_order_release);
+    map->spare = table;
+    return next;
 }
 
 void handle_put(struct handle_map *map, uint64_t handle, uint64_t value, uint64_t owner)

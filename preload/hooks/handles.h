@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct handle_slot {
-    _Atomic uint64_t handle; /* 0: free, and the end of a search; never free again */
+    _Atomic uint64_t handle; /* 0: free, and the end of a search */
     _Atomic uint64_t value;  /* 0: forgotten; the slot may be given to another handle */
     uint64_t owner;          /* under the lock */
 };
@@ -25,6 +25,7 @@ struct handle_table {
 };
 struct handle_map {
     _Atomic(struct handle_table *) table;
+    struct handle_table *spare; /* under the lock: the one before, to be used again */
     atomic_flag lock;
 };
 
@@ -52,7 +53,13 @@ static inline uint64_t handle_get(struct handle_map *map, uint64_t handle)
         struct handle_slot *slot = &table->slot[at];
         /* Acquire: pairs with the release of the handle, which comes after its value. */
         uint64_t found = atomic_load_explicit(&slot->handle, memory_order_acquire);
-        if (found == handle) return atomic_load_explicit(&slot->value, memory_order_relaxed);
+        if (found == handle) {
+            uint64_t value = atomic_load_explicit(&slot->value, memory_order_acquire);
+            /* The slot may have become another handle's in between: its handle is taken away before its value
+             * changes, and the acquire above orders this load after that of the value. */
+            found = atomic_load_explicit(&slot->handle, memory_order_relaxed);
+            return found == handle ? value : 0;
+        }
         if (!found) return 0;
     }
 }

@@ -88,7 +88,7 @@ static void launched(struct record_call *call, int result, struct runtime_dim3 g
 }
 
 #define ALLOCATED(kind, address, bytes)                                                                      \
-    allocated(&call, result, CAP_MEMORY_##kind, result ? NULL : (address), result ? 0 : (uint64_t)(bytes))
+    allocated(&call, result, CAP_MEMORY_##kind, result ? NULL : (address), (uint64_t)(bytes))
 #define RELEASED(address) released(&call, result, address)
 #define COPIED(to, from, bytes)                                                                              \
     record_copy(&call, result, RECORD_COPY_UNIFIED, (uintptr_t)(to), (uintptr_t)(from), (uint64_t)(bytes), 0)

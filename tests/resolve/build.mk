@@ -9,6 +9,9 @@ $(RESOLVE_DIR)/libcuda.so.1: tests/resolve/driver.c $(BUILD)/gen/cuda_undef.h
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -fPIC -shared -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 -o $@ $<
 	@ln -sf libcuda.so.1 $(@D)/libcuda.so
+$(RESOLVE_DIR)/old/libcuda.so.1: tests/resolve/driver.c $(BUILD)/gen/cuda_undef.h
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -DOLD -fPIC -shared -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 -o $@ $<
 $(RESOLVE_DIR)/interposer.so: tests/resolve/interposer.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -fPIC -shared -o $@ $<
@@ -18,8 +21,15 @@ $(RESOLVE_DIR)/linked: tests/resolve/linked.c $(RESOLVE_DIR)/libcuda.so.1
 $(RESOLVE_DIR)/calls: tests/resolve/calls.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -o $@ $<
-TEST_TARGETS += $(addprefix $(RESOLVE_DIR)/,libhooks.so libcuda.so.1 interposer.so linked calls)
+TEST_TARGETS += $(addprefix $(RESOLVE_DIR)/,libhooks.so libcuda.so.1 old/libcuda.so.1 interposer.so linked calls)
 $(RESOLVE_DIR)/spy.so: tests/resolve/spy.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -fPIC -shared -o $@ $<
 TEST_TARGETS += $(RESOLVE_DIR)/spy.so
+$(RESOLVE_DIR)/runtime_plugin.so: tests/resolve/runtime_plugin.c $(BUILD)/sim/libcudart.so.12
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -fPIC -shared -o $@ $^
+$(RESOLVE_DIR)/two_runtimes: tests/resolve/two_runtimes.c $(BUILD)/sim/libcudart.so.13
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -o $@ $^
+TEST_TARGETS += $(RESOLVE_DIR)/runtime_plugin.so $(RESOLVE_DIR)/two_runtimes

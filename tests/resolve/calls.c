@@ -74,6 +74,23 @@ static void use_look_ups(void *handle, int version)
     printf("future %d\n", ((alloc_fn *)got[6])(&address, 7));
 }
 
+/* A handle that means another function after its module is gone. */
+static void use_names(void *driver)
+{
+    launch_fn *launch = (launch_fn *)dlsym(driver, "cuLaunchKernel");
+    int (*function)(void **, void *, const char *) =
+        (int (*)(void **, void *, const char *))dlsym(driver, "cuModuleGetFunction");
+    int (*unload)(void *) = (int (*)(void *))dlsym(driver, "cuModuleUnload");
+    void *kernel, *modules[] = {(void *)0x100, (void *)0x200};
+    static const char *const names[] = {"first", "second"};
+    for (int i = 0; i < 2; i++) {
+        printf("function %d\n", function(&kernel, modules[i], names[i]));
+        for (int n = 0; n < 2; n++)
+            printf("launch %d\n", launch(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+        printf("unload %d\n", unload(modules[i]));
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
@@ -96,6 +113,8 @@ int main(int argc, char **argv)
         use_look_ups(driver, 1);
     else if (!strcmp(way, "getproc2"))
         use_look_ups(driver, 2);
+    else if (!strcmp(way, "names"))
+        use_names(driver);
     else if (!strcmp(way, "default"))
         use_symbols(RTLD_DEFAULT);
     else

@@ -26,12 +26,12 @@ def run(program, *words, preload=(), log=None, path=DIR):
     return subprocess.run([f'{DIR}/{program}', *words], env=env, capture_output=True, text=True, timeout=60)
 
 
-def recorded(program, *words, preload=(f'{DIR}/libhooks.so',)):
+def recorded(program, *words, preload=(f'{DIR}/libhooks.so',), path=DIR):
     """(output without the library, output with it, status, lines of the log)."""
     with tempfile.TemporaryDirectory() as folder:
         log = f'{folder}/log'
-        plain = run(program, *words)
-        hooked = run(program, *words, preload=preload, log=log)
+        plain = run(program, *words, path=path)
+        hooked = run(program, *words, preload=preload, log=log, path=path)
         lines = open(log, encoding='utf-8').read().splitlines() if os.path.exists(log) else []
     return plain, hooked, [re.sub(r'per-thread:\d+', 'per-thread:N', line) for line in lines]
 
@@ -81,6 +81,25 @@ def linked():
         lines = [line for line in lines if not line.startswith(('driver', 'device'))]
         tap.equal([line.split()[:2] for line in lines],
                   [['alloc', 'cuMemAlloc_v2'], ['free', 'cuMemFree_v2'], ['alloc', 'cuMemAlloc_v2']], f'a library {name} us: each call once')
+
+
+def names():
+    for driver, path in (('a driver that tells names', DIR), ('a driver that does not', f'{DIR}/old')):
+        plain, hooked, lines = recorded('calls', 'names', path=path)
+        tap.equal((hooked.returncode, hooked.stdout), (0, plain.stdout), f'{driver}: unchanged')
+        tap.equal([line.split('name=')[1].split()[0] for line in lines if line.startswith('launch')], ['first', 'first', 'second', 'second'],
+                  f'{driver}: a handle that is used again has the new name')
+
+
+def two_runtimes():
+    words = ('two_runtimes', f'{DIR}/runtime_plugin.so')
+    plain, hooked, lines = recorded(*words, path=f'{BUILD}/sim')
+    tap.equal((hooked.returncode, hooked.stdout, hooked.stderr), (0, plain.stdout, ''), 'two runtimes: unchanged, each with its own last error')
+    tap.ok('its 2' in plain.stdout and 'mine 0' in plain.stdout, 'two runtimes: two they are', plain.stdout)
+    calls = [line.split(' device')[0] for line in lines if line.startswith(('alloc', 'copy', 'free'))]
+    tap.equal(calls, ['alloc cudaMalloc result=0', 'alloc cudaMalloc result=2', 'alloc cudaMalloc result=1', 'copy cudaMemset result=0',
+                      'copy cuMemsetD8_v2 result=0', 'free cudaFree result=0'],
+              "two runtimes: each call once, under the runtime's name, also one that never reached the driver; by dlsym under the driver's")
 
 
 def disassembly(name):
@@ -140,6 +159,8 @@ def exports():
 
 ways()
 linked()
+names()
+two_runtimes()
 jumps()
 exports()
 tap.done()
