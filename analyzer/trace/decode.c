@@ -8,7 +8,7 @@
 #include "analyzer/trace/block.h"
 #include "analyzer/trace/decode_internal.h"
 
-static const struct pattern never = {.word = {1}};
+static const struct pattern never = {.mask = PATTERN_NEVER};
 
 struct allocation {
     struct allocation *next;
@@ -69,17 +69,26 @@ static void free_allocations(struct decoder *decoder)
 
 static struct pattern pattern_of(const char *text, size_t length, const char *tail)
 {
-    char bytes[PATTERN_MAX] = {'"'}, mask[PATTERN_MAX] = {0};
     struct pattern pattern = never;
     size_t tail_length = strlen(tail), whole = 1 + length + tail_length;
     if (whole > PATTERN_MAX) return pattern;
-    memcpy(bytes + 1, text, length);
-    memcpy(bytes + 1 + length, tail, tail_length);
-    memset(mask, 0xFF, whole);
-    memcpy(pattern.word, bytes, sizeof bytes);
-    memcpy(pattern.mask, mask, sizeof mask);
+    pattern.text[0] = '"';
+    memcpy(pattern.text + 1, text, length);
+    memcpy(pattern.text + 1 + length, tail, tail_length);
+    pattern.mask = (UINT64_C(1) << whole) - 1;
     pattern.length = (unsigned)whole;
     return pattern;
+}
+
+static struct pattern *patterns_of(struct decoder *decoder, unsigned set)
+{
+    return decoder->patterns + set * VALUES_MAX;
+}
+
+static void patterns_init(struct pattern *patterns, const struct values *values)
+{
+    for (unsigned i = 0; i < values->count; i++)
+        patterns[i] = pattern_of(values->names[i], values->lengths[i], "\"");
 }
 
 static void layout_init(struct layout *layout, const struct object_schema *schema, bool call, bool data,
@@ -95,6 +104,7 @@ static void layout_init(struct layout *layout, const struct object_schema *schem
             !conditional && (field->presence == PRESENCE_IF_CALL || field->presence == PRESENCE_IF_DATA);
         layout->key[i] = foreign ? never : pattern_of(field->key, field->key_length, "\":");
         layout->follower[i] = (uint8_t)i;
+        layout->action[i] = field->presence != PRESENCE_EXTRA ? field->type : ACTION_OTHER;
         if (!foreign) layout->known |= bit;
         if (conditional || field->presence == PRESENCE_REQUIRED) layout->required |= bit;
         if (field->type == TYPE_ENUM && schema_values[field->argument].initial != 0) layout->defaults |= bit;
@@ -109,14 +119,18 @@ bool decoder_init(struct decoder *decoder, struct cg_strings *strings, bool extr
     enum { FIRST_LISTS = 256, FIRST_TEXTS = 256 };
     *decoder = (struct decoder){.strings = strings, .extras = extras, .last_kind = CG_KIND_COUNT};
     decoder->layouts = calloc(LAYOUT_COUNT, sizeof *decoder->layouts);
+    decoder->patterns = calloc((VALUES_COUNT + 1) * VALUES_MAX, sizeof *decoder->patterns);
     decoder->lists = block_zeroed(FIRST_LISTS * sizeof *decoder->lists);
     decoder->list_mask = FIRST_LISTS - 1;
     decoder->texts.text = block_resize(NULL, FIRST_TEXTS * sizeof *decoder->texts.text);
     decoder->last_texts.text = block_resize(NULL, FIRST_TEXTS * sizeof *decoder->texts.text);
     decoder->texts.capacity = decoder->last_texts.capacity = FIRST_TEXTS;
-    if (decoder->layouts == NULL || decoder->lists == NULL || decoder->texts.text == NULL ||
-        decoder->last_texts.text == NULL)
+    if (decoder->layouts == NULL || decoder->patterns == NULL || decoder->lists == NULL ||
+        decoder->texts.text == NULL || decoder->last_texts.text == NULL)
         return false;
+    for (unsigned i = 0; i < VALUES_COUNT; i++)
+        patterns_init(patterns_of(decoder, i), &schema_values[i]);
+    patterns_init(patterns_of(decoder, VALUES_COUNT), &schema_kinds);
     for (unsigned i = 0; i < OBJECT_COUNT; i++)
         layout_init(&decoder->layouts[i], &schema_objects[i], true, false, extras);
     layout_init(&decoder->layouts[LAYOUT_EDGE_DATA], &schema_objects[OBJECT_EDGE], false, true, extras);
@@ -127,6 +141,7 @@ void decoder_free(struct decoder *decoder)
 {
     free_allocations(decoder);
     free(decoder->layouts);
+    free(decoder->patterns);
     block_free(decoder->lists);
     block_free(decoder->texts.text);
     block_free(decoder->last_texts.text);
@@ -192,9 +207,11 @@ static inline const char *decode_value(struct decoder *decoder, const char *at, 
     case TYPE_BOOL:
         return decode_bool(decoder, at, &value->u);
     case TYPE_ENUM:
-        return decode_enum(decoder, at, &schema_values[field->argument], &value->u);
+        return decode_enum(decoder, at, &schema_values[field->argument],
+                           patterns_of(decoder, field->argument), &value->u);
     case TYPE_OPT_ENUM:
-        at = decode_enum(decoder, at, &schema_values[field->argument], &value->u);
+        at = decode_enum(decoder, at, &schema_values[field->argument], patterns_of(decoder, field->argument),
+                         &value->u);
         value->u++;
         return at;
     case TYPE_U64_LIST:
@@ -324,7 +341,25 @@ static const char *decode_members(struct decoder *decoder, const char *at, struc
             if (seen & bit && layout->schema->fields[field].presence != PRESENCE_EXTRA)
                 return decode_fail(decoder, key, "given twice");
             seen |= bit;
-            if ((at = decode_field(decoder, at, layout, field, open, record)) == NULL) return NULL;
+            /* The frequent types without a call; null and all else in decode_field(). */
+            union value *value = &record->value[field];
+            switch (*at != 'n' ? layout->action[field] : ACTION_OTHER) {
+            case TYPE_STR:
+            case TYPE_OPT_STR:
+                at = decode_string(decoder, at, &layout->memo[field], &value->string);
+                break;
+            case TYPE_U64:
+            case TYPE_OPT_U64:
+                at = decode_u64(decoder, at, &value->u);
+                break;
+            default:
+                at = decode_field(decoder, at, layout, field, open, record);
+                if (at == NULL) return NULL;
+                bit = 0;
+                break;
+            }
+            if (__builtin_expect(at == NULL, 0)) return NULL;
+            record->present |= bit;
             follower = &layout->follower[field + 1];
         } else {
             if (field == KIND_KEY && kinds == 0) {
@@ -380,15 +415,14 @@ static const char *find_member(struct decoder *decoder, const char *line, const 
 static const char *decode_kind(struct decoder *decoder, const char *at, enum cg_kind *kind)
 {
     uint64_t value;
+    const struct pattern *patterns = patterns_of(decoder, VALUES_COUNT);
     enum cg_kind *follower = &decoder->follower[decoder->last_kind];
-    const char *name = schema_kinds.names[*follower];
-    size_t length = schema_kinds.lengths[*follower];
-    if (*at == '"' && memcmp(at + 1, name, length) == 0 && at[1 + length] == '"') {
+    if (pattern_here(&patterns[*follower], at)) {
         decoder->last_kind = *kind = *follower;
-        return at + length + 2;
+        return at + patterns[*follower].length;
     }
     decoder->field = "kind";
-    at = decode_enum(decoder, at, &schema_kinds, &value);
+    at = decode_enum(decoder, at, &schema_kinds, patterns, &value);
     if (at != NULL) decoder->last_kind = *follower = *kind = (enum cg_kind)value;
     return at;
 }
@@ -401,8 +435,8 @@ static struct layout *edge_layout(struct decoder *decoder, const char *line, con
     const char *value = usual ? at + sizeof next - 1 : find_member(decoder, line, "edge_kind");
     uint64_t edge_kind;
     decoder->field = "edge_kind";
-    if (value == NULL ||
-        decode_enum(decoder, json_space(value), &schema_values[VALUES_EDGE_KIND], &edge_kind) == NULL)
+    if (value == NULL || decode_enum(decoder, json_space(value), &schema_values[VALUES_EDGE_KIND],
+                                     patterns_of(decoder, VALUES_EDGE_KIND), &edge_kind) == NULL)
         return NULL;
     return &decoder->layouts[edge_kind == CG_EDGE_KIND_CALL ? (unsigned)OBJECT_EDGE : LAYOUT_EDGE_DATA];
 }

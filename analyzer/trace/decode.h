@@ -55,7 +55,8 @@ struct decode_fault {
     bool no_memory;
 };
 
-struct layout; /* what is learned of an object while reading: decode.c */
+struct layout;  /* what is learned of an object while reading: decode_internal.h */
+struct pattern; /* a key or value as it usually stands in the text */
 
 struct decoder {
     struct json_scan scan;
@@ -78,6 +79,7 @@ struct decoder {
     size_t list_count, list_mask;
 
     struct layout *layouts;
+    struct pattern *patterns;                 /* of the values of each enum, then of the kinds */
     enum cg_kind follower[CG_KIND_COUNT + 1]; /* the kind that followed a kind last time */
     enum cg_kind last_kind;
     struct allocation *allocations; /* what the values of this batch point to */

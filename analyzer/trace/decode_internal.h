@@ -5,9 +5,11 @@
 #include "analyzer/trace/decode.h"
 
 /* `"key":` or `"value"`, to be compared with the text at once. */
-enum { PATTERN_WORDS = 3, PATTERN_MAX = PATTERN_WORDS * 8 };
+enum { PATTERN_MAX = 32 };
+#define PATTERN_NEVER (UINT64_C(1) << PATTERN_MAX) /* a bit that no comparison sets */
 struct pattern {
-    uint64_t word[PATTERN_WORDS], mask[PATTERN_WORDS];
+    char text[PATTERN_MAX];
+    uint64_t mask; /* the bytes that count */
     unsigned length;
 };
 
@@ -31,12 +33,17 @@ struct layout {
     unsigned stored;                           /* fields that anybody reads */
     uint8_t follower[SCHEMA_MAX_FIELDS + 1];   /* of field n - 1; [0]: the first field */
     struct pattern key[SCHEMA_MAX_FIELDS + 1]; /* of field n; the last one never matches */
+    uint8_t action[SCHEMA_MAX_FIELDS];         /* enum field_type, or ACTION_OTHER */
     struct memo memo[SCHEMA_MAX_FIELDS];
 };
 /* An edge has another set of known fields for each edge_kind. */
 enum { LAYOUT_EDGE_DATA = OBJECT_COUNT, LAYOUT_COUNT };
 /* Instead of a field: a key that is unknown here; the `kind` of a record. */
 enum { NO_FIELD = SCHEMA_MAX_FIELDS, KIND_KEY };
+/* Not decoded in the loop over the members itself. */
+enum { ACTION_OTHER = 0xFF };
+/* No enum and no list of kinds is longer. */
+enum { VALUES_MAX = 16 };
 
 /* faults; all return NULL */
 
@@ -61,8 +68,9 @@ void *decode_allocate(struct decoder *decoder, size_t size);
 const char *decode_string(struct decoder *decoder, const char *at, struct memo *memo, uint32_t *string);
 const char *decode_f64(struct decoder *decoder, const char *at, double *value);
 const char *decode_bool(struct decoder *decoder, const char *at, uint64_t *value);
+/* patterns: of the values, in their order. */
 const char *decode_enum(struct decoder *decoder, const char *at, const struct values *values,
-                        uint64_t *value);
+                        const struct pattern *patterns, uint64_t *value);
 const char *decode_u64_list(struct decoder *decoder, const char *at, struct memo *memo, struct cg_list *list);
 const char *decode_str_list(struct decoder *decoder, const char *at, struct cg_list *list);
 const char *decode_map(struct decoder *decoder, const char *at, struct pair_list **map);
@@ -72,11 +80,16 @@ const char *decode_key(struct decoder *decoder, const char *at, const char **byt
 /* Reads PATTERN_MAX bytes, which the padding of the text allows everywhere. */
 static inline bool pattern_here(const struct pattern *pattern, const char *at)
 {
-    uint64_t word[PATTERN_WORDS], difference = 0;
-    memcpy(word, at, sizeof word);
-    for (int i = 0; i < PATTERN_WORDS; i++)
-        difference |= (word[i] & pattern->mask[i]) ^ pattern->word[i];
-    return difference == 0;
+#ifdef __SSE2__
+    const __m128i *text = (const __m128i *)(const void *)pattern->text,
+                  *here = (const __m128i *)(const void *)at;
+    unsigned low = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128(text), _mm_loadu_si128(here)));
+    unsigned high =
+        (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128(text + 1), _mm_loadu_si128(here + 1)));
+    return (((uint64_t)high << 16 | low) & pattern->mask) == pattern->mask;
+#else
+    return pattern->length != 0 && memcmp(pattern->text, at, pattern->length) == 0;
+#endif
 }
 
 static inline const char *decode_u64(struct decoder *decoder, const char *at, uint64_t *value)

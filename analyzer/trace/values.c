@@ -161,8 +161,16 @@ static const char *unknown_value(struct decoder *decoder, const char *at, const 
     return decode_fail(decoder, at, "expected one of: %s", list);
 }
 
-const char *decode_enum(struct decoder *decoder, const char *at, const struct values *values, uint64_t *value)
+const char *decode_enum(struct decoder *decoder, const char *at, const struct values *values,
+                        const struct pattern *patterns, uint64_t *value)
 {
+    for (unsigned i = 0; i < values->count; i++) {
+        if (pattern_here(&patterns[i], at)) {
+            *value = i;
+            return at + patterns[i].length;
+        }
+    }
+    /* An escape in it, or unknown. */
     const char *bytes;
     size_t length;
     if (__builtin_expect(*at != '"', 0)) return decode_wrong_type(decoder, at, "a string");
