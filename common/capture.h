@@ -86,13 +86,25 @@ struct cap_header {
     char meta[];                         /* NUL-ended JSON object: the parts of meta known at the start */
 };
 
-/* What of `.part` is whole. checksum: XXH64 of all before it, tails up to `rings`. */
+#define CAP_TYPES_MAX 16u
+
+/* What the lines of a trace say in sum. */
+struct cap_written {
+    uint64_t latest_ns;              /* latest host time */
+    uint64_t records[CAP_TYPES_MAX]; /* by enum cap_type */
+    uint64_t op_lines, memory_lines;
+    uint32_t steps;        /* one bit for each step that a span had */
+    uint32_t first_device; /* 1 + ordinal of the first device that a record named; 0: none */
+};
+
+/* What of `.part` is whole. checksum: XXH64 of the members before it, of tail only `rings`. */
 struct cap_publication {
     uint64_t sequence;
     uint64_t part_bytes;
-    uint64_t anchor_ns; /* session time of the publication */
-    uint32_t rings;
-    uint32_t pad;
+    uint64_t meta_room;   /* bytes of the first line, which is blank until the end, without its end of line */
+    uint64_t not_written; /* records that could not be written */
+    struct cap_written written;
+    uint64_t rings;
     uint64_t tail[CAP_RINGS_MAX]; /* slots of each ring that are in part_bytes */
     uint64_t checksum;
 };
@@ -144,6 +156,7 @@ enum cap_type {
 #undef CAP_TYPE
         CAP_TYPE_COUNT
 };
+_Static_assert(CAP_TYPE_COUNT <= CAP_TYPES_MAX, "a publication has room for every type");
 
 /* Kinds of memory: M(constant suffix, "wire value of memory_kind") */
 #define CAP_MEMORY_KINDS(M)                                                                                  \
@@ -210,11 +223,11 @@ enum { CAP_SPAN_ROOT = 1, CAP_SPAN_REGION = 2 };
 
 /* Flags of a record. */
 enum {
-    CAP_FLAG_DETAIL = 0x000f,  /* memory kind, copy kind or span source, by type */
-    CAP_FLAG_STEP = 0x00f0,    /* SPAN_*: its own step; ALLOC, FREE, END: of the innermost span that has one:
-                                  0, or 1 + the value of enum cg_value_STEP */
-    CAP_FLAG_REASON = 0x0f00,  /* FREE, END: enum cap_end_reason << 8 */
-    CAP_FLAG_NO_CALL = 0x1000, /* FREE, END: no op is written */
+    CAP_FLAG_DETAIL = 0x000f,      /* memory kind, copy kind or span source, by type */
+    CAP_FLAG_STEP = 0x00f0,        /* SPAN_*: its own step; ALLOC, FREE, END: of the innermost span around the
+                                      allocation that has one:        0, or 1 + the value of enum cg_value_STEP */
+    CAP_FLAG_REASON = 0x0f00,      /* FREE, END: enum cap_end_reason << 8 */
+    CAP_FLAG_NO_CALL = 0x1000,     /* FREE, END: no op is written */
     CAP_FLAG_PREEXISTING = 0x2000, /* ALLOC: alive when the region began */
     CAP_FLAG_NO_STORAGE = 0x4000,  /* ALLOC, FREE: the call alone (it failed, or the storage is not known) */
     CAP_FLAG_CAPTURED = 0x8000,    /* CALL, LAUNCH, COPY: no work, a node of a graph that is being captured */
@@ -280,6 +293,10 @@ static inline uint64_t cap_correlation(uint32_t ring, uint64_t slot)
 {
     return ((uint64_t)ring << 40) | (slot + 1);
 }
+
+/* A line of text that a launcher leaves beside the capture file, named like it with this behind: how the
+ * program ended, when it could not complete its trace. */
+#define CAP_END_SUFFIX ".end"
 
 static inline uint64_t cap_ns(const struct cap_clock *clock, uint64_t tick)
 {

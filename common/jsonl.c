@@ -115,7 +115,7 @@ static char *put_span_id(char *out, uint32_t span)
 static char *put_device(struct jsonl_state *state, char *out, uint8_t device)
 {
     if (device == CAP_NO_DEVICE) return jsonl_literal(out, "cpu");
-    if (!state->first_device) state->first_device = device + 1u;
+    if (!state->written.first_device) state->written.first_device = device + 1u;
     out = jsonl_literal(out, "cuda:");
     return jsonl_u64(out, device);
 }
@@ -129,7 +129,7 @@ static const struct jsonl_api *api_of(const struct jsonl_state *state, uint16_t 
 
 static void saw(struct jsonl_state *state, uint64_t ns)
 {
-    if (ns > state->latest_ns) state->latest_ns = ns;
+    if (ns > state->written.latest_ns) state->written.latest_ns = ns;
 }
 
 /* A name as it stands in a line; over JSONL_NAME_MAX bytes: a prefix, '#' and the XXH64 of the whole. */
@@ -226,7 +226,7 @@ static char *op_head(struct jsonl_state *state, char *out, const struct cap_reco
     uint32_t head = 0;
     const char *text = name ? jsonl_string_at(state, name, &head) : "";
 
-    state->op_lines++;
+    state->written.op_lines++;
     saw(state, end);
     out = jsonl_literal(out, begin_op);
     out = jsonl_literal(out, op_q_span_id);
@@ -328,7 +328,7 @@ static char *put_storage(struct jsonl_state *state, char *out, const struct cap_
     unsigned kind = record->flags & CAP_FLAG_DETAIL, reason = (record->flags & CAP_FLAG_REASON) >> 8;
     unsigned step = (record->flags & CAP_FLAG_STEP) >> 4;
 
-    state->memory_lines++;
+    state->written.memory_lines++;
     saw(state, ns);
     out = jsonl_literal(out, begin_memory);
     out = put_field(out, memory_timestamp_ns, ns);
@@ -432,7 +432,7 @@ static char *put_span_begin(struct jsonl_state *state, char *out, const struct c
     out = jsonl_literal(out, span_start_measured);
     out = jsonl_literal(out, "false");
     if (step >= 1 && step <= CG_STEP_COUNT) {
-        state->steps |= 1u << (step - 1);
+        state->written.steps |= 1u << (step - 1);
         out = jsonl_literal(out, span_start_q_step);
         out = put_text(out, cg_name_STEP[step - 1]);
         *out++ = '"';
@@ -534,7 +534,7 @@ char *jsonl_record(struct jsonl_state *state, char *out, const struct cap_record
                    uint64_t slot, int32_t tid)
 {
     if (record->type >= CAP_TYPE_COUNT) return out;
-    state->counts[record->type]++;
+    state->written.records[record->type]++;
     switch ((enum cap_type)record->type) {
     case CAP_CALL:
         return put_call(state, out, record, tid);

@@ -25,15 +25,9 @@ struct jsonl_state {
     uint64_t strings_bytes; /* how much of it may be read */
     const struct jsonl_api *apis;
     uint32_t api_count;
-    uint64_t *whole;      /* one bit for each string number: its long name was written whole */
-    uint64_t whole_limit; /* string numbers that `whole` has bits for */
-    /* what was seen; kept by jsonl_record() */
-    uint64_t latest_ns;              /* latest host time */
-    uint64_t counts[CAP_TYPE_COUNT]; /* records by type */
-    uint64_t memory_lines;
-    uint64_t op_lines;
-    uint32_t steps;        /* one bit for each step that a span had */
-    uint32_t first_device; /* 1 + ordinal of the first device that a record named; 0: none */
+    uint64_t *whole;            /* one bit for each string number: its long name was written whole */
+    uint64_t whole_limit;       /* string numbers that `whole` has bits for */
+    struct cap_written written; /* kept by jsonl_record() */
 };
 
 /* Room that the line or lines of this record need at most. */

@@ -5,9 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
+#include "common/capture_read.h"
 #include "preload/drain/state.h"
 #include "preload/record/clock.h"
 #include "preload/record/lock.h"
@@ -25,18 +23,19 @@ static void publish(void)
 
     next->sequence = writer.sequence;
     next->part_bytes = writer.part_bytes;
-    next->anchor_ns = writer.state.latest_ns;
+    next->meta_room = writer.meta_room;
+    next->not_written = writer.not_written;
+    next->written = writer.state.written;
     next->rings = rings;
-    next->pad = 0;
     for (uint32_t i = 0; i < rings; i++)
         next->tail[i] = session.views[i].drained;
     /* Release: the publication's members come before its checksum, and all of it before the tails below: a
      * slot is written over only when a publication that covers it is complete. */
     atomic_thread_fence(memory_order_release);
-    next->checksum = XXH64(next, offsetof(struct cap_publication, tail) + rings * sizeof next->tail[0], 0);
+    next->checksum = cap_publication_checksum(next);
     for (uint32_t i = 0; i < rings; i++)
         atomic_store_explicit(&session.rings[i].tail, session.views[i].drained, memory_order_release);
-    writer.published_state = writer.state;
+    writer.published = writer.state.written;
     atomic_fetch_add_explicit(&record_page->progress, 1, memory_order_release);
     if (atomic_load_explicit(&record_page->waiters, memory_order_relaxed))
         futex_wake(&record_page->progress, INT32_MAX);
@@ -50,7 +49,7 @@ static void fail(int error)
     ignored = fd >= 0 ? ftruncate(fd, (off_t)writer.part_bytes) : 0;
     (void)ignored;
     writer.error = error;
-    writer.state = writer.published_state;
+    writer.state.written = writer.published;
     writer.used = 0;
     atomic_store_explicit(&session.writer_failed, true, memory_order_relaxed);
     if (writer.told) return;

@@ -62,7 +62,7 @@ static void collect_losses(void)
     end->thread_count = writer.lost_count;
     end->lost_type = lost_type;
     end->gaps = gaps;
-    end->recorded = writer.state.counts;
+    end->recorded = writer.state.written.records;
 }
 
 static uint64_t records_written(void)
@@ -70,7 +70,7 @@ static uint64_t records_written(void)
     uint64_t total = 0;
 
     for (int type = 0; type < CAP_TYPE_COUNT; type++)
-        total += writer.state.counts[type];
+        total += writer.state.written.records[type];
     return total;
 }
 
@@ -88,14 +88,14 @@ static void settle(struct meta_settled *settled)
 
     for (int gap = 0; gap < CAP_GAP_COUNT; gap++)
         whole &= gap == CAP_GAP_UNKNOWN_SPAN_END || writer.end.gaps[gap] == 0;
-    settled->operations = level(writer.state.op_lines, whole && (session.families & all) == all);
-    settled->logical_memory = level(writer.state.memory_lines, whole);
-    settled->physical_memory = level(writer.state.counts[CAP_SAMPLE], false);
-    settled->device_timing = level(writer.state.counts[CAP_INTERVAL], false);
-    settled->first_device = writer.state.first_device;
+    settled->operations = level(writer.state.written.op_lines, whole && (session.families & all) == all);
+    settled->logical_memory = level(writer.state.written.memory_lines, whole);
+    settled->physical_memory = level(writer.state.written.records[CAP_SAMPLE], false);
+    settled->device_timing = level(writer.state.written.records[CAP_INTERVAL], false);
+    settled->first_device = writer.state.written.first_device;
     settled->phase = session.settings.phase == CG_PHASE_SET_TRAIN   ? CG_PHASE_TRAIN
                      : session.settings.phase == CG_PHASE_SET_INFER ? CG_PHASE_INFER
-                     : writer.state.steps & training                ? CG_PHASE_TRAIN
+                     : writer.state.written.steps & training        ? CG_PHASE_TRAIN
                                                                     : CG_PHASE_INFER;
 }
 
@@ -178,7 +178,7 @@ void end_trace(uint64_t end_tick, const char *how)
 
     drain_fix_rate();
     writer.end_ns = cap_ns(&writer.state.clock, end_tick);
-    if (writer.state.latest_ns > writer.end_ns) writer.end_ns = writer.state.latest_ns;
+    if (writer.state.written.latest_ns > writer.end_ns) writer.end_ns = writer.state.written.latest_ns;
     if (!writer.error) end_spans();
     if (!writer.error) drain_flush();
     failed = writer.error;

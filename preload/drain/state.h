@@ -14,7 +14,7 @@ enum { WRITER_BUFFER = 1 << 20, WRITER_LOST_THREADS = 256 };
 
 struct writer {
     struct jsonl_state state;
-    struct jsonl_state published_state; /* as of part_bytes: what a failed write goes back to */
+    struct cap_written published; /* as of part_bytes: what a failed write goes back to */
     char *buffer;
     size_t used;
     uint64_t part_bytes; /* whole, and published */

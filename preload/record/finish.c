@@ -21,7 +21,7 @@ static void say_result(void)
     uint64_t total = 0, share;
 
     for (int type = 0; type < CAP_TYPE_COUNT; type++)
-        total += writer.state.counts[type];
+        total += writer.state.written.records[type];
     share = writer.end_ns ? writer.end.overhead_ns * 1000 / writer.end_ns : 0;
     say_u64(permille, share / 10);
     size_t length = strlen(permille);

@@ -187,7 +187,7 @@ static void end_storage(struct record_call *call, const struct record_storage *s
     if (record.begin < storage->alloc_tick + LIFE_TICKS) record.begin = storage->alloc_tick + LIFE_TICKS;
     record.type = CAP_END;
     record.device = storage->device;
-    record.flags = (uint16_t)(storage->kind | call->thread->step | (unsigned)reason << 8 | CAP_FLAG_NO_CALL);
+    record.flags = (uint16_t)(storage->kind | storage->step | (unsigned)reason << 8 | CAP_FLAG_NO_CALL);
     record.memory.address = storage->address;
     record.memory.bytes = storage->bytes;
     record.memory.storage = storage->storage;
@@ -211,6 +211,7 @@ void record_alloc(struct record_call *call, int result, enum cap_memory_kind kin
     if (!result && address)
         storage.storage = atomic_fetch_add_explicit(&session.storage, 1, memory_order_relaxed) + 1;
     storage.alloc_tick = call->begin;
+    storage.step = call->thread->step;
     if (slot) {
         fill(slot, call, CAP_ALLOC, result);
         slot->flags = (uint16_t)(kind | call->thread->step | (storage.storage ? 0 : CAP_FLAG_NO_STORAGE));
@@ -260,7 +261,7 @@ void record_free(struct record_call *call, int result, const struct record_stora
     if (storage->known) call->device = storage->device;
     fill(&record, call, CAP_FREE, result);
     record.flags =
-        (uint16_t)(call->thread->step | (ends && storage->recorded ? storage->kind : CAP_FLAG_NO_STORAGE));
+        (uint16_t)(ends && storage->recorded ? storage->kind | storage->step : CAP_FLAG_NO_STORAGE);
     record.memory.address = storage->address;
     record.memory.bytes = storage->known ? storage->bytes : 0;
     record.memory.storage = storage->known ? storage->storage : 0;

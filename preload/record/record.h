@@ -114,6 +114,7 @@ void record_alloc(struct record_call *call, int result, enum cap_memory_kind kin
  * counted, and the call recorded. */
 struct record_storage {
     uint64_t address, bytes, storage, owner, alloc_tick;
+    uint16_t step; /* of the span it was made in, CAP_FLAG_STEP form */
     uint8_t kind, device;
     bool known;    /* it was in the live table */
     bool recorded; /* its allocation is in the trace or in a ring */

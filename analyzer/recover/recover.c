@@ -1,0 +1,414 @@
+#include "analyzer/recover/recover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analyzer/cmd/output.h"
+#include "analyzer/recover/part.h"
+#include "common/capture_read.h"
+#include "common/event_table.h"
+#include "common/jsonl.h"
+#include "common/jsonl_end.h"
+
+struct recovery {
+    const char *path;
+    struct cap_file file;
+    struct cap_publication published;
+    struct cap_rest rests[CAP_RINGS_MAX];
+    struct part part;
+    char part_path[4096];
+    struct jsonl_state state;
+    json_t *meta;
+    struct recover_report *report;
+};
+
+/* ---- input ---- */
+
+static int open_capture(struct recovery *r, struct cg_error *error)
+{
+    int fd = open(r->path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    const char *fault;
+    void *bytes;
+
+    if (fd < 0) return cg_fail(error, CG_EXIT_INPUT, "%s: %s", r->path, strerror(errno));
+    if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_size == 0) {
+        close(fd);
+        return cg_fail(error, CG_EXIT_INPUT, "%s: not a capture file", r->path);
+    }
+    bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    if (bytes == MAP_FAILED) return cg_fail(error, CG_EXIT_IO, "%s: %s", r->path, strerror(errno));
+    fault = cap_file_check(&r->file, bytes, (size_t)status.st_size);
+    if (fault) return cg_fail(error, CG_EXIT_INPUT, "%s: %s", r->path, fault);
+    if (atomic_load(&r->file.header->closed))
+        return cg_fail(error, CG_EXIT_INPUT, "%s: nothing to recover, the trace is complete: %s", r->path,
+                       r->file.header->trace_path);
+    return 0;
+}
+
+/* The process that made it is there: same number, same start. */
+static bool is_running(const struct cap_header *header)
+{
+    char path[64], text[1024], *at;
+    FILE *stat;
+    size_t length;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", header->pid);
+    stat = fopen(path, "re");
+    if (!stat) return false;
+    length = fread(text, 1, sizeof text - 1, stat);
+    fclose(stat);
+    text[length] = '\0';
+    at = strrchr(text, ')');
+    if (!at || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X') return false;
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    return at && strtoull(at + 1, NULL, 10) == header->process_start_ticks;
+}
+
+/* FILE.cgt as FILE and another end. */
+static void beside(char *out, size_t size, const char *capture, const char *end)
+{
+    size_t length = strlen(capture);
+
+    if (length > 4 && strcmp(capture + length - 4, ".cgt") == 0) length -= 4;
+    snprintf(out, size, "%.*s%s", (int)length, capture, end);
+}
+
+/* Beside the capture file, where both may have been moved together; else where it was made. */
+static int open_part(struct recovery *r, struct cg_error *error)
+{
+    uint64_t begin = r->published.meta_room + 1;
+
+    beside(r->part_path, sizeof r->part_path, r->path, ".part");
+    r->part.fd = open(r->part_path, O_RDONLY | O_CLOEXEC);
+    if (r->part.fd < 0) {
+        snprintf(r->part_path, sizeof r->part_path, "%s", r->file.header->part_path);
+        r->part.fd = open(r->part_path, O_RDONLY | O_CLOEXEC);
+    }
+    r->part.path = r->part_path;
+    r->report->part_missing = r->part.fd < 0;
+    if (r->part.fd < 0 || r->published.part_bytes <= begin) return 0;
+    int status = part_scan(&r->part, begin, r->published.part_bytes, error);
+    r->report->part_bytes = r->part.end - r->part.begin;
+    r->report->part_dropped = r->published.part_bytes - r->part.end;
+    return status;
+}
+
+/* ---- records ---- */
+
+/* Records that do not fit the rest are mended or left out (PAD), so that the trace is valid whatever the file
+ * holds. */
+static void mend(struct recovery *r, struct cap_record *record, bool *no_memory)
+{
+    struct number_set *spans = &r->part.open_spans, *storages = &r->part.live_storages;
+    bool good = true;
+
+    switch (record->type) {
+    case CAP_SPAN_BEGIN:
+        if (!number_set_has(spans, record->span_data.parent)) record->span_data.parent = CAP_SPAN_REGION;
+        good = number_set_add(spans, record->span, no_memory);
+        break;
+    case CAP_SPAN_END:
+        good = record->span > CAP_SPAN_REGION && number_set_remove(spans, record->span);
+        break;
+    case CAP_SPAN:
+        good = !number_set_has(spans, record->span);
+        break;
+    case CAP_FREE:
+    case CAP_END:
+        if (!(record->flags & CAP_FLAG_NO_STORAGE) && !number_set_remove(storages, record->memory.storage)) {
+            record->flags |= CAP_FLAG_NO_STORAGE;
+            r->report->ring_dropped++;
+        }
+        break;
+    case CAP_CALL:
+    case CAP_LAUNCH:
+    case CAP_COPY:
+    case CAP_ALLOC:
+    case CAP_SAMPLE:
+        break;
+    default:
+        good = false;
+    }
+    if (record->type != CAP_SPAN_BEGIN && record->type != CAP_SPAN_END && record->type != CAP_SPAN &&
+        !number_set_has(spans, record->span))
+        record->span = CAP_SPAN_REGION;
+    if (good) return;
+    r->report->ring_dropped++;
+    record->type = CAP_PAD;
+}
+
+/* Allocations of every ring first: a storage may be freed by another thread than made it. */
+static bool mend_all(struct recovery *r)
+{
+    bool no_memory = false;
+
+    number_set_add(&r->part.open_spans, CAP_SPAN_ROOT, &no_memory);
+    number_set_add(&r->part.open_spans, CAP_SPAN_REGION, &no_memory);
+    for (uint32_t i = 0; i < r->file.ring_count; i++)
+        for (uint64_t n = 0; n < r->rests[i].count; n++) {
+            struct cap_record *record = &r->rests[i].slots[n];
+
+            if (record->type == CAP_ALLOC && !(record->flags & CAP_FLAG_NO_STORAGE) &&
+                !number_set_add(&r->part.live_storages, record->memory.storage, &no_memory))
+                record->flags |= CAP_FLAG_NO_STORAGE;
+        }
+    for (uint32_t i = 0; i < r->file.ring_count; i++)
+        for (uint64_t n = 0; n < r->rests[i].count; n++)
+            mend(r, &r->rests[i].slots[n], &no_memory);
+    return !no_memory;
+}
+
+/* Formats what the rings hold; output NULL: only to learn what it says in sum. */
+static int put_rings(struct recovery *r, struct output *output)
+{
+    size_t size = 0;
+    char *line = NULL;
+    int failure = 0;
+
+    for (uint32_t i = 0; i < r->file.ring_count && !failure; i++)
+        for (uint64_t n = 0; n < r->rests[i].count && !failure; n++) {
+            const struct cap_record *record = &r->rests[i].slots[n];
+            size_t bound = jsonl_bound(&r->state, record);
+
+            if (bound > size) {
+                free(line);
+                size = 0;
+                line = malloc(bound);
+                if (!line) return ENOMEM;
+                size = bound;
+            }
+            char *end = jsonl_record(&r->state, line, record, i, r->rests[i].first + n, r->rests[i].tid);
+            if (output && end > line) failure = output_write(output, line, (size_t)(end - line));
+        }
+    free(line);
+    return failure;
+}
+
+static bool start_state(struct recovery *r)
+{
+    const struct cap_header *header = r->file.header;
+    uint32_t count = header->api_count <= UINT16_MAX ? header->api_count : 0;
+    struct jsonl_api *apis = calloc(count + 1u, sizeof *apis);
+    uint64_t numbers = r->file.strings_bytes / 8 + 64;
+    uint64_t *whole = calloc(numbers / 64 + 1, sizeof *whole);
+
+    r->state = (struct jsonl_state){.clock = header->clock,
+                                    .strings = r->file.strings,
+                                    .strings_bytes = r->file.strings_bytes,
+                                    .apis = apis,
+                                    .whole = whole,
+                                    .whole_limit = numbers,
+                                    .written = r->published.written};
+    if (!apis || !whole) return false;
+    if (jsonl_apis(apis, count, header->api_first, r->file.strings, r->file.strings_bytes))
+        r->state.api_count = count;
+    return true;
+}
+
+/* ---- first and last line ---- */
+
+static void set_level(json_t *contract, const char *key, uint64_t lines)
+{
+    json_object_set_new(contract, key,
+                        json_string(cg_name_COVERAGE[lines ? CG_COVERAGE_PARTIAL : CG_COVERAGE_NONE]));
+}
+
+/* The first line as the recorder left it, with what it would have settled at the end. */
+static int settle_meta(struct recovery *r, struct cg_error *error)
+{
+    const struct cap_written *written = &r->state.written;
+    json_error_t fault;
+    json_t *contract, *entrypoint;
+
+    r->meta = json_loads(r->file.meta, JSON_ALLOW_NUL, &fault);
+    contract = json_object_get(r->meta, "capture_contract");
+    entrypoint = json_object_get(r->meta, "entrypoint");
+    if (!json_is_object(contract) || !json_is_string(entrypoint))
+        return cg_fail(error, CG_EXIT_INPUT, "%s: the run's description in its header is damaged", r->path);
+    set_level(contract, "operations", written->op_lines);
+    set_level(contract, "logical_memory", written->memory_lines);
+    set_level(contract, "physical_memory", written->records[CAP_SAMPLE]);
+    set_level(contract, "device_timing", written->records[CAP_INTERVAL]);
+    if (written->first_device)
+        json_object_set_new(r->meta, "device", json_sprintf("cuda:%u", written->first_device - 1));
+    if (written->steps & (1u << CG_STEP_BACKWARD | 1u << CG_STEP_OPTIMIZER)) {
+        json_object_set_new(r->meta, "phase", json_string(cg_name_PHASE[CG_PHASE_TRAIN]));
+        json_object_set_new(r->meta, "correlation_id",
+                            json_sprintf("%s/update-1", json_string_value(entrypoint)));
+    }
+    return 0;
+}
+
+static int put_json_line(const char *bytes, size_t length, void *output)
+{
+    return output_write(output, bytes, length) ? -1 : 0;
+}
+
+static int put_own_spans(struct recovery *r, struct output *output)
+{
+    const char *name = json_string_value(json_object_get(r->meta, "entrypoint"));
+    size_t length = strlen(name);
+    char *text = malloc(6 * length + 1024), *out = text;
+    int failure;
+
+    if (!text) return ENOMEM;
+    out = jsonl_own_span(out, CAP_SPAN_ROOT, 0, name, length, CAP_SOURCE_SESSION, false);
+    out = jsonl_own_span(out, CAP_SPAN_REGION, CAP_SPAN_ROOT, "process", 7, CAP_SOURCE_REGION, true);
+    failure = output_write(output, text, (size_t)(out - text));
+    free(text);
+    return failure;
+}
+
+static int put_terminal(struct recovery *r, struct output *output)
+{
+    struct jsonl_lost threads[CAP_RINGS_MAX];
+    uint64_t gaps[CAP_GAP_COUNT];
+    struct jsonl_end end = {.reason = r->report->reason,
+                            .ns = r->state.written.latest_ns,
+                            .end = "recovered",
+                            .recorded = r->state.written.records,
+                            .gaps = gaps,
+                            .threads = threads,
+                            .without_ring = atomic_load(&r->file.header->lost_without_ring),
+                            .not_written = r->published.not_written,
+                            .overhead_ns = UINT64_MAX};
+    int failure;
+    char *line;
+
+    for (int gap = 0; gap < CAP_GAP_COUNT; gap++)
+        gaps[gap] = atomic_load(&r->file.header->gaps[gap]);
+    end.lost = end.without_ring + end.not_written + atomic_load(&r->file.header->lost_retired);
+    for (uint32_t i = 0; i < r->file.ring_count; i++) {
+        if (!r->rests[i].lost) continue;
+        threads[end.thread_count++] = (struct jsonl_lost){r->rests[i].tid, r->rests[i].lost};
+        end.lost += r->rests[i].lost;
+    }
+    r->report->lost = end.lost;
+    line = malloc(jsonl_end_bound(&end));
+    if (!line) return ENOMEM;
+    failure = output_write(output, line, (size_t)(jsonl_end_write(line, &end) - line));
+    free(line);
+    return failure;
+}
+
+/* Why it could not be completed: what a launcher wrote down, or that nobody did. */
+static void find_reason(struct recovery *r)
+{
+    char path[4096], *end;
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s" CAP_END_SUFFIX, r->path);
+    snprintf(r->report->reason, sizeof r->report->reason, "%s",
+             r->report->running ? "the program is still running"
+                                : "the program ended before its trace was complete; how is unknown");
+    file = r->report->running ? NULL : fopen(path, "re");
+    if (!file) return;
+    if (fgets(path, sizeof r->report->reason, file) != NULL) {
+        for (end = path; *end && *end != '\n'; end++)
+            ;
+        *end = '\0';
+        if (!cg_text_blank((struct cg_text){path, strlen(path)}))
+            snprintf(r->report->reason, sizeof r->report->reason, "%s", path);
+    }
+    fclose(file);
+}
+
+/* ---- the whole ---- */
+
+static int write_trace(struct recovery *r, const char *path, struct cg_error *error)
+{
+    struct output output;
+    int status = output_open(&output, path, error), failure;
+
+    if (status != 0) return status;
+    failure = json_dump_callback(r->meta, put_json_line, &output, JSON_COMPACT) ? EIO : 0;
+    if (!failure) failure = output_write(&output, "\n", 1);
+    if (!failure && !r->part.has_spans) failure = put_own_spans(r, &output);
+    if (!failure && r->part.fd >= 0) status = part_copy(&r->part, &output, error);
+    if (!failure && status == 0) {
+        r->state.written = r->published.written;
+        memset(r->state.whole, 0, (r->state.whole_limit / 64 + 1) * sizeof *r->state.whole);
+        failure = put_rings(r, &output);
+    }
+    if (!failure && status == 0) failure = put_terminal(r, &output);
+    if (failure && status == 0) status = cg_fail(error, CG_EXIT_IO, "%s: %s", path, strerror(failure));
+    if (status == 0) return output_close(&output, error);
+    output_abandon(&output);
+    return status;
+}
+
+static int choose_output(struct recovery *r, const char *output, struct cg_error *error)
+{
+    const char *const inputs[] = {r->path, r->part.fd >= 0 ? r->part_path : NULL};
+
+    if (output) {
+        snprintf(r->report->trace, sizeof r->report->trace, "%s", output);
+        return output_check(output, NULL, inputs, 2, error);
+    }
+    beside(r->report->trace, sizeof r->report->trace, r->path, "");
+    if (strcmp(r->report->trace, r->path) == 0 || access(r->report->trace, F_OK) == 0)
+        return cg_fail(error, CG_EXIT_USAGE, "%s exists; name another with --output", r->report->trace);
+    return 0;
+}
+
+static int recover(struct recovery *r, const char *output, bool live, struct cg_error *error)
+{
+    int status = open_capture(r, error);
+
+    if (status != 0) return status;
+    r->report->running = is_running(r->file.header);
+    if (r->report->running && !live)
+        return cg_fail(error, CG_EXIT_CONDITION,
+                       "%s: process %d still records into it; --live makes a trace of what there is now",
+                       r->path, r->file.header->pid);
+    find_reason(r);
+    if (!cap_file_rest(&r->file, r->rests, &r->published))
+        return cg_fail(error, CG_EXIT_IO, "%s: memory is short", r->path);
+    status = open_part(r, error);
+    if (status == 0) status = choose_output(r, output, error);
+    if (status != 0) return status;
+    if (!mend_all(r) || !start_state(r) || put_rings(r, NULL) != 0)
+        return cg_fail(error, CG_EXIT_IO, "%s: memory is short", r->path);
+    for (uint32_t i = 0; i < r->file.ring_count; i++)
+        for (uint64_t n = 0; n < r->rests[i].count; n++)
+            r->report->ring_records += r->rests[i].slots[n].type != CAP_PAD;
+    r->report->open_spans = r->part.open_spans.count;
+    r->report->live_storages = r->part.live_storages.count;
+    status = settle_meta(r, error);
+    return status == 0 ? write_trace(r, r->report->trace, error) : status;
+}
+
+int recover_trace(const char *capture, const char *output, bool live, struct recover_report *report,
+                  struct cg_error *error)
+{
+    struct recovery *r = calloc(1, sizeof *r);
+    int status;
+
+    memset(report, 0, sizeof *report);
+    if (!r) return cg_fail(error, CG_EXIT_IO, "memory is short");
+    r->path = capture;
+    r->part.fd = -1;
+    r->report = report;
+    status = recover(r, output, live, error);
+    if (r->part.fd >= 0) close(r->part.fd);
+    if (r->file.bytes) munmap((void *)r->file.bytes, r->file.size);
+    cap_rest_free(r->rests);
+    number_set_free(&r->part.open_spans);
+    number_set_free(&r->part.live_storages);
+    free((void *)r->state.apis);
+    free(r->state.whole);
+    json_decref(r->meta);
+    free(r);
+    return status;
+}
