@@ -24,7 +24,7 @@ static bool number_behind(const char *text, size_t length, const char *prefix, u
     return true;
 }
 
-/* The libraries's own lines: order and spelling of their fields are those of common/jsonl.c. */
+/* The library's own lines: order and spelling of their fields are those of common/jsonl.c. */
 static bool take_line(struct part *part, const char *line, size_t length, bool *no_memory)
 {
     static const char memory[] = "{\"kind\":\"memory\",\"timestamp_ns\":";
@@ -52,8 +52,7 @@ static bool take_line(struct part *part, const char *line, size_t length, bool *
 /* One JSON object and nothing else; the line feed stands at line[length]. */
 static bool whole(struct json_scan *scan, const char *line, size_t length)
 {
-    scan->at = line;
-    return length > 0 && line[0] == '{' && json_skip_value(scan, 0) && scan->at == line + length;
+    return length > 0 && line[0] == '{' && json_skip_value(scan, line, 0) == line + length;
 }
 
 /* Takes the whole lines of a buffer; how many bytes they are, and whether all were good. */
