@@ -116,7 +116,7 @@ static void layout_init(struct layout *layout, const struct object_schema *schem
 
 bool decoder_init(struct decoder *decoder, struct cg_strings *strings, bool extras)
 {
-    enum { FIRST_LISTS = 256, FIRST_TEXTS = 256 };
+    enum { FIRST_LISTS = 256, FIRST_TEXTS = 256, FIRST_POOL = 256 };
     *decoder = (struct decoder){.strings = strings, .extras = extras, .last_kind = CG_KIND_COUNT};
     decoder->layouts = calloc(LAYOUT_COUNT, sizeof *decoder->layouts);
     decoder->patterns = calloc((VALUES_COUNT + 1) * VALUES_MAX, sizeof *decoder->patterns);
@@ -125,8 +125,13 @@ bool decoder_init(struct decoder *decoder, struct cg_strings *strings, bool extr
     decoder->texts.text = block_resize(NULL, FIRST_TEXTS * sizeof *decoder->texts.text);
     decoder->last_texts.text = block_resize(NULL, FIRST_TEXTS * sizeof *decoder->texts.text);
     decoder->texts.capacity = decoder->last_texts.capacity = FIRST_TEXTS;
-    if (decoder->layouts == NULL || decoder->patterns == NULL || decoder->lists == NULL ||
-        decoder->texts.text == NULL || decoder->last_texts.text == NULL)
+    /* There from the start: the place of an empty list must be a pointer, too. */
+    decoder->u64_pool = block_resize(NULL, FIRST_POOL * sizeof *decoder->u64_pool);
+    decoder->str_pool = block_resize(NULL, FIRST_POOL * sizeof *decoder->str_pool);
+    decoder->u64_capacity = decoder->str_capacity = FIRST_POOL;
+    if (decoder->layouts == NULL || decoder->patterns == NULL || decoder->u64_pool == NULL ||
+        decoder->str_pool == NULL || decoder->lists == NULL || decoder->texts.text == NULL ||
+        decoder->last_texts.text == NULL)
         return false;
     for (unsigned i = 0; i < VALUES_COUNT; i++)
         patterns_init(patterns_of(decoder, i), &schema_values[i]);

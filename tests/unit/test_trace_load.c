@@ -288,6 +288,8 @@ static void test_spans(void **state)
         assert_int_equal(trace->span.span_kind[i], CG_SPAN_KIND_MODULE);
         assert_int_equal(trace_span(trace, trace->span.id[i]), i);
     }
+    assert_non_null(trace->u64_pool); /* also without a list: a place in it is computed */
+    assert_non_null(trace->str_pool);
     assert_text(trace, trace->span.parent_id[0], "nowhere");
     assert_int_equal(trace->span.parent_id[1], CG_ABSENT);
     assert_int_equal(trace_span(trace, trace->span.parent_id[0]), CG_NONE);
