@@ -152,6 +152,72 @@ static void threads(unsigned count, unsigned records)
     free(all);
 }
 
+/* Launches numbered from 1 in grid x, the thread in block x, without end; every `count`th number goes to
+ * standard output once it is committed. */
+static void *journal(void *argument)
+{
+    const struct work *work = argument;
+    struct {
+        uint32_t thread, number;
+    } line = {work->index + 1, 0};
+
+    synchronise();
+    uint32_t kernel = intern("numbered");
+    for (;;) {
+        const struct record_launch what = {kernel, {++line.number, 1, 1}, {line.thread, 1, 1}, 0, 0};
+        struct record_call call;
+
+        if (!record_enter(&call, LAUNCH)) return NULL;
+        record_launch(&call, 0, &what);
+        if (line.number % work->count == 0 && write(STDOUT_FILENO, &line, sizeof line) != sizeof line)
+            return NULL;
+    }
+}
+
+static void journals(unsigned count, unsigned every)
+{
+    struct work *all = calloc(count, sizeof *all);
+
+    if (!all) exit(1);
+    for (unsigned i = 0; i < count; i++) {
+        all[i].index = i;
+        all[i].count = every;
+        pthread_create(&all[i].thread, NULL, journal, &all[i]);
+    }
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(all[i].thread, NULL);
+}
+
+/* As many open spans as asked for, begun and ended over and over in a ring that is full: none may stay open.
+ */
+static void full_ring(unsigned count)
+{
+    uint64_t address = 0x100000;
+
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t outer = record_span_begin(CAP_SOURCE_API, intern("outer"));
+
+        allocate(address + ((uint64_t)i << 8), 256, 0);
+        for (int k = 0; k < 8; k++)
+            launch(0, 0);
+        uint32_t inner = record_span_begin(CAP_SOURCE_API, intern("inner"));
+        release(address + ((uint64_t)i << 8), 0);
+        record_span_end(inner);
+        record_span_end(outer);
+    }
+}
+
+/* All descriptors that we do not know are closed, and a file of ours takes their numbers. */
+static void close_all(void)
+{
+    synchronise();
+    for (int fd = 3; fd < 1024; fd++)
+        close(fd);
+    for (int fd = 3; fd < 600; fd++)
+        dup(STDOUT_FILENO);
+    everything();
+}
+
 static void names(void)
 {
     char name[3000];
@@ -182,6 +248,15 @@ int main(int argc, char **argv)
         threads(first, second);
     } else if (strcmp(command, "names") == 0) {
         names();
+    } else if (strcmp(command, "journal") == 0) {
+        journals(first, second);
+    } else if (strcmp(command, "full-ring") == 0) {
+        full_ring(first);
+    } else if (strcmp(command, "close-all") == 0) {
+        close_all();
+    } else if (strcmp(command, "exec") == 0) {
+        everything();
+        execl("/bin/true", "true", (char *)NULL);
     } else if (strcmp(command, "_exit") == 0) {
         everything();
         _exit(7);

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""Programs that die: each tells through a pipe of its own what it has committed; the recovered trace must hold all of that, each record once,
+in order, and nothing else. KILLS=N: how many random kills (default 24; make faults uses more)."""
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'tools'))
+import check_trace  # noqa: E402
+from tap import done, equal, ok  # noqa: E402
+
+BUILD = os.path.abspath(os.environ.get('BUILD', 'build'))
+DRIVE, ANALYZE = f'{BUILD}/tests/record/drive', f'{BUILD}/cg-analyze'
+KILLS = int(os.environ.get('KILLS', '24'))
+
+
+def start(folder, *command, **settings):
+    env = {k: v for k, v in os.environ.items() if not k.startswith('CGTRACE_')}
+    env.update({f'CGTRACE_{k}': v for k, v in settings.items()}, CGTRACE_OUTPUT='t.jsonl')
+    return subprocess.Popen([DRIVE, *map(str, command)], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+def recover(folder, *more):
+    return subprocess.run([ANALYZE, 'recover', 't.jsonl.cgt', *more], cwd=folder, capture_output=True, text=True)
+
+
+def numbers(path):
+    """Of each thread (by the block's width) the numbers of its launches, in file order."""
+    seen = {}
+    with open(path) as f:
+        for line in f:
+            record = json.loads(line)
+            if record['kind'] == 'op' and 'grid' in record:
+                seen.setdefault(record['block'][0], []).append(record['grid'][0])
+    return seen
+
+
+def compare(folder, log):
+    """What is wrong with the recovered trace, given what the program says that it committed."""
+    faults = check_trace.check(f'{folder}/t.jsonl')
+    seen = numbers(f'{folder}/t.jsonl')
+    for thread, got in seen.items():
+        if got != list(range(1, len(got) + 1)):
+            wrong = next(i for i, n in enumerate(got) if n != i + 1)
+            faults.append(f'thread {thread}: place {wrong + 1} holds {got[wrong]}')
+    for thread, number in log.items():
+        if len(seen.get(thread, [])) < number:
+            faults.append(f'thread {thread}: {number} committed, {len(seen.get(thread, []))} recovered')
+    return faults
+
+
+def read_log(pipe):
+    log = {}
+    data = pipe.read()
+    for i in range(0, len(data) - len(data) % 8, 8):
+        log[int.from_bytes(data[i:i + 4], sys.byteorder)] = int.from_bytes(data[i + 4:i + 8], sys.byteorder)
+    return log
+
+
+def kill_once(chance):
+    threads, ring = chance.choice((1, 4, 16)), chance.choice(('64K', '256K', '4M'))
+    overflow, every = chance.choice(('block', 'block', 'drop')), chance.choice((1, 7, 64))
+    if overflow == 'drop':  # numbers may be missing then: a ring that never fills
+        ring, every = '64M', 1
+    what = f'{threads} threads, ring {ring}, every {every}, {overflow}'
+    with tempfile.TemporaryDirectory(prefix='cgtrace-kill-') as folder:
+        program = start(folder, 'journal', threads, every, OVERFLOW=overflow, RING_BYTES=ring)
+        first = program.stdout.read1(8)  # from its first record on
+        delay = chance.random() ** 3 * 0.15
+        killer = subprocess.Popen(['sh', '-c', f'sleep {delay:.4f}; kill -9 {program.pid}'])
+        log = read_log(program.stdout) if len(first) == 8 else {}
+        program.wait()
+        killer.wait()
+        result = recover(folder)
+        if result.returncode != 0:
+            return [f'{what}: {result.stderr}'], 0
+        return [f'{what}: {f}' for f in compare(folder, log)], sum(log.values())
+
+
+def kills():
+    chance = random.Random(int(os.environ.get('SEED', '1')))
+    faults, committed = [], 0
+    for _ in range(KILLS):
+        found, count = kill_once(chance)
+        faults += found
+        committed += count
+    ok(not faults and committed > 1000, f'{KILLS} kills at random moments: every committed record once, in order', '\n'.join(faults))
+    print(f'# {committed} records were told committed')
+
+
+def deaths():
+    for command in ('abort', 'exec'):
+        with tempfile.TemporaryDirectory(prefix='cgtrace-kill-') as folder:
+            program = start(folder, command)
+            program.communicate()
+            result = recover(folder)
+            ok(result.returncode == 0, f'{command}: recovered', result.stderr)
+            equal(check_trace.check(f'{folder}/t.jsonl'), [], f'{command}: valid')
+            lines = [json.loads(line) for line in open(f'{folder}/t.jsonl')]
+            equal(sum(r['kind'] == 'op' for r in lines), 11, f'{command}: every call')
+            equal((lines[0]['phase'], lines[0]['device'], lines[0]['capture_contract']['operations']), ('train', 'cuda:0', 'partial'), f'{command}: meta')
+            equal(json.loads(result.stdout)['live_storages'], 1, f'{command}: storages that were alive')
+            equal(lines[-1]['outcome'], 'failed', f'{command}: failed')
+
+
+def running():
+    with tempfile.TemporaryDirectory(prefix='cgtrace-kill-') as folder:
+        program = start(folder, 'journal', 4, 1, OVERFLOW='block', RING_BYTES='64K')
+        program.stdout.read1(8)
+        time.sleep(0.1)
+        result = recover(folder)
+        ok(result.returncode == 1 and '--live' in result.stderr, 'a program that runs: refused, with the way out', result.stderr)
+        # stopped: else it waits for its pipe to be read anyway
+        result = recover(folder, '--live', '-o', 'live.jsonl')
+        equal(result.returncode, 0, 'a program that runs: --live')
+        faults = check_trace.check(f'{folder}/live.jsonl')
+        seen = numbers(f'{folder}/live.jsonl')
+        ok(not faults and seen and all(n == list(range(1, len(n) + 1)) for n in seen.values()), 'a program that runs: a valid trace of what there is',
+           '\n'.join(faults))
+        program.kill()
+        program.communicate()
+
+
+def damage():
+    """Files that a broken disk, or somebody, left: never a trace that is not valid, never a crash."""
+    chance = random.Random(7)
+    with tempfile.TemporaryDirectory(prefix='cgtrace-kill-') as folder:
+        program = start(folder, 'abort', RING_BYTES='64K')
+        program.communicate()
+        with open(f'{folder}/t.jsonl.cgt.end', 'w') as f:
+            f.write('killed by SIGKILL: out of memory\n')
+        recover(folder)
+        equal(json.loads(open(f'{folder}/t.jsonl').read().splitlines()[-1])['reason'], 'killed by SIGKILL: out of memory', "the launcher's word is the reason")
+        result = recover(folder)
+        ok(result.returncode == 2 and 'exists' in result.stderr, 'a trace that exists is not replaced unasked', result.stderr)
+        os.unlink(f'{folder}/t.jsonl.part')
+        result = recover(folder, '-o', 'u.jsonl')
+        ok(result.returncode == 0 and json.loads(result.stdout)['part_missing'], 'without .part: what the rings hold', result.stderr)
+        equal(check_trace.check(f'{folder}/u.jsonl'), [], 'without .part: valid')
+        size = os.path.getsize(f'{folder}/t.jsonl.cgt')
+        with open(f'{folder}/t.jsonl.cgt', 'rb') as f:
+            whole = f.read(16384 + 2 * 8400 + 140000)
+        faults = []
+        for _ in range(60):
+            damaged = bytearray(whole)
+            for _ in range(chance.choice((1, 3, 30))):
+                place = chance.randrange(len(damaged)) if chance.random() < 0.5 else chance.randrange(400)
+                damaged[place] = chance.randrange(256)
+            with open(f'{folder}/t.jsonl.cgt', 'r+b') as f:
+                f.write(damaged)
+            result = recover(folder, '-o', 'd.jsonl')
+            if result.returncode not in (0, 3) or (result.returncode and not result.stderr.startswith('cg-analyze: ')):
+                faults.append(f'status {result.returncode}: {result.stderr}')
+            if result.returncode == 0:
+                try:
+                    check_trace.read(f'{folder}/d.jsonl')
+                except check_trace.Rejected as rejected:
+                    faults.append(str(rejected))
+        ok(not faults, '60 damaged capture files: refused in one line, or a trace that readers take', '\n'.join(faults))
+        with open(f'{folder}/t.jsonl.cgt', 'r+b') as f:
+            f.write(whole)
+        for cut in (0, 7, 100, 4096, 200000, 20 << 20):
+            os.truncate(f'{folder}/t.jsonl.cgt', cut)
+            result = recover(folder, '-o', 'c.jsonl')
+            ok(result.returncode == 3 and result.stderr.count('\n') == 1, f'cut at {cut}: refused in one line', result.stderr)
+            with open(f'{folder}/t.jsonl.cgt', 'r+b') as f:
+                f.write(whole)
+                f.truncate(size)
+
+
+for test in (deaths, running, damage, kills):
+    test()
+done()
