@@ -35,6 +35,7 @@ struct input {
     size_t filled;    /* bytes in the buffer */
     uint64_t bytes;
     bool over, cut;
+    bool as_it_stands; /* never decompressed */
 };
 
 static int short_of_memory(const struct input *input, struct cg_error *error)
@@ -157,6 +158,7 @@ static int read_stream(struct input *input, char *to, size_t size, size_t *got, 
 static int detect_form(struct input *input, struct cg_error *error)
 {
     static const unsigned char gzip_magic[] = {0x1F, 0x8B}, zstd_magic[] = {0x28, 0xB5, 0x2F, 0xFD};
+    if (input->as_it_stands) return 0;
     while (input->raw_end < sizeof zstd_magic && !input->raw_over) {
         size_t got;
         int status = read_source(input, input->raw + input->raw_end, RAW - input->raw_end, &got, error);
@@ -203,6 +205,14 @@ struct input *input_open_bytes(const char *name, const void *bytes, size_t lengt
     return input_start(
         (struct input){.name = name, .fd = -1, .memory = bytes, .memory_left = length, .raw_total = length},
         error);
+}
+
+struct input *input_open_descriptor(const char *name, int fd, struct cg_error *error)
+{
+    struct stat status;
+    uint64_t size = fstat(fd, &status) == 0 ? (uint64_t)status.st_size : 0;
+    return input_start((struct input){.name = name, .fd = fd, .raw_total = size, .as_it_stands = true},
+                       error);
 }
 
 /* Missing and of the wrong form is bad input; everything else that open() refuses is a failure to read. */

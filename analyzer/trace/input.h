@@ -9,6 +9,9 @@ struct input;
 
 /* "-" is standard input. NULL with *error filled when it cannot be opened; path must outlive the input. */
 struct input *input_open(const char *path, struct cg_error *error);
+/* A regular file that is open already, read as it stands: compressed bytes are not looked for. The descriptor
+ * is the input's from now on, whatever the result. */
+struct input *input_open_descriptor(const char *name, int fd, struct cg_error *error);
 /* The caller keeps the bytes until input_close(). */
 struct input *input_open_bytes(const char *name, const void *bytes, size_t length, struct cg_error *error);
 void input_close(struct input *input);

@@ -322,3 +322,11 @@ int trace_load_bytes(const char *name, const void *bytes, size_t length,
     if (input == NULL) return error->status;
     return load(input, name, options, trace, error);
 }
+
+int trace_load_descriptor(const char *name, int fd, const struct cg_load_options *options,
+                          struct cg_trace **trace, struct cg_error *error)
+{
+    struct input *input = input_open_descriptor(name, fd, error);
+    if (input == NULL) return error->status;
+    return load(input, name, options, trace, error);
+}

@@ -210,6 +210,10 @@ int trace_load(const char *path, const struct cg_load_options *options, struct c
 /* The same for bytes in memory; name stands for the path in messages. */
 int trace_load_bytes(const char *name, const void *bytes, size_t length,
                      const struct cg_load_options *options, struct cg_trace **trace, struct cg_error *error);
+/* The same for a regular file that is open already, which is read as it stands and never decompressed. The
+ * descriptor is closed, whatever the result. */
+int trace_load_descriptor(const char *name, int fd, const struct cg_load_options *options,
+                          struct cg_trace **trace, struct cg_error *error);
 void trace_free(struct cg_trace *trace);
 
 /* The bytes of an interned string; CG_ABSENT gives an empty text with bytes NULL. */
