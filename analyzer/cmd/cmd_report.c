@@ -21,7 +21,7 @@ static void emit(struct json_doc *doc, const void *object)
     doc_member_string(doc, "schema", "candle-graph/publication/1");
     doc_member_string(doc, "status", "published");
     doc_member_string(doc, "bundle_path", receipt->destination);
-    doc_member_string(doc, "run_id", receipt->bundle->run_id);
+    doc_member_bytes(doc, "run_id", receipt->bundle->run_id.bytes, receipt->bundle->run_id.length);
     doc_key(doc, "verification");
     emit_bundle_receipt(doc, receipt->bundle);
     doc_object_end(doc);

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "analyzer/evidence/sha256.h"
-#include "analyzer/trace/trace.h"
+#include "analyzer/evidence/text.h"
 #include "common/json_doc.h"
 
 #define BUNDLE_SCHEMA              "candle-graph/bundle/1"
@@ -21,7 +21,7 @@ enum {
 };
 
 struct bundle_file {
-    char *path; /* relative to the root */
+    const char *path; /* relative to the root */
     uint64_t bytes;
     char sha256[SHA256_HEX]; /* as the manifest writes it */
     struct stat seen;        /* of the descriptor that was hashed */
@@ -30,9 +30,10 @@ struct bundle_file {
 
 /* A bundle that was verified. Owns everything. */
 struct bundle {
-    char *root;
+    struct text_arena arena; /* owns the texts */
+    const char *root;        /* as given */
     int root_fd;
-    char *run_id;
+    struct cg_text run_id;
     struct bundle_file *files; /* byte order of paths */
     size_t count;
     char manifest_sha256[SHA256_HEX];
@@ -57,6 +58,14 @@ const struct bundle_file *bundle_find(const struct bundle *bundle, const char *p
 /* Opens a declared file for reading, without following links; it must be the very file that was hashed. The
  * descriptor is the caller's; -1 after filling *error. */
 int bundle_open_file(const struct bundle *bundle, const char *path, struct cg_error *error);
+/* Reads a declared file whole; *bytes is the caller's, with EVIDENCE_PADDING writable bytes behind length. */
+int bundle_read_file(const struct bundle *bundle, const char *path, char **bytes, size_t *length,
+                     struct cg_error *error);
+/* Loads trace.jsonl, from the very file that was hashed. */
+int bundle_load_trace(const struct bundle *bundle, const struct cg_load_options *options,
+                      struct cg_trace **trace, struct cg_error *error);
+/* Refuses a manifest that names another run than the trace. */
+int bundle_same_run_id(const struct bundle *bundle, const struct cg_trace *trace, struct cg_error *error);
 /* The check after reading (11): the manifest still has its digest, and the files named are still those that
  * were hashed. */
 int bundle_unchanged(const struct bundle *bundle, const char *const *paths, size_t count,

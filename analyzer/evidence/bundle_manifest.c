@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "analyzer/evidence/shape.h"
 
 bool bundle_path_safe(const char *path)
 {
@@ -23,7 +25,7 @@ bool bundle_path_safe(const char *path)
     }
 }
 
-/* Reads the whole of bundle.json; *text is the caller's, ended by a NUL that is not counted. */
+/* Reads the whole of bundle.json; *text is the caller's, with JSON_PADDING writable bytes behind it. */
 static int read_manifest(const struct bundle *bundle, char **text, size_t *length, struct cg_error *error)
 {
     const char *root = bundle->root;
@@ -43,7 +45,7 @@ static int read_manifest(const struct bundle *bundle, char **text, size_t *lengt
     else if (file.st_size > BUNDLE_MANIFEST_BYTES)
         status = cg_fail(error, CG_EXIT_CONDITION, "%s/bundle.json: %lld bytes, at most %d are read", root,
                          (long long)file.st_size, BUNDLE_MANIFEST_BYTES);
-    else if (!(*text = malloc((size_t)file.st_size + 2)))
+    else if (!(*text = malloc((size_t)file.st_size + 1 + JSON_PADDING)))
         status = cg_fail(error, CG_EXIT_IO, "%s/bundle.json: out of memory", root);
     *length = 0;
     while (status == 0) {
@@ -57,7 +59,6 @@ static int read_manifest(const struct bundle *bundle, char **text, size_t *lengt
             status = cg_fail(error, CG_EXIT_CONDITION, "%s/bundle.json: it grew while it was read", root);
     }
     close(fd);
-    if (status == 0) (*text)[*length] = '\0';
     if (status != 0) free(*text);
     return status;
 }
@@ -74,36 +75,55 @@ int bundle_manifest_digest(const struct bundle *bundle, char hex[SHA256_HEX], st
     return status;
 }
 
-/* A string member without NUL bytes; NULL when it is something else. */
-static const char *text_member(const json_t *object, const char *name)
+/* ---- what it must look like (2) ---- */
+
+#define STRING_FIELD(name)                                                                                   \
+    {                                                                                                        \
+        name, {SHAPE_STRING, NULL}, SHAPE_REQUIRED, NULL                                                     \
+    }
+static const struct shape_field file_fields[] = {
+    STRING_FIELD("path"), {"bytes", {SHAPE_U64, NULL}, SHAPE_REQUIRED, NULL}, STRING_FIELD("sha256")};
+static const struct shape file_shape = {file_fields, sizeof file_fields / sizeof *file_fields};
+static const struct shape_type file_type = {SHAPE_OBJECT, &file_shape};
+static const char *const schema_words[] = {BUNDLE_SCHEMA, NULL};
+static const struct shape_field manifest_fields[] = {
+    {"schema", {SHAPE_ENUM, schema_words}, SHAPE_REQUIRED, NULL},
+    STRING_FIELD("run_id"),
+    {"files", {SHAPE_LIST, &file_type}, SHAPE_REQUIRED, NULL}};
+static const struct shape manifest_shape = {manifest_fields,
+                                            sizeof manifest_fields / sizeof *manifest_fields};
+static const struct shape_type manifest_type = {SHAPE_OBJECT, &manifest_shape};
+
+/* ---- the files it declares ---- */
+
+static int out_of_memory(struct cg_error *error)
 {
-    const json_t *value = json_object_get(object, name);
-    const char *text = json_string_value(value);
-    return text && strlen(text) == json_string_length(value) ? text : NULL;
+    return cg_fail(error, CG_EXIT_IO, "out of memory");
 }
 
-static int read_file(struct bundle *bundle, const json_t *entry, size_t number, struct cg_error *error)
+static int read_file(struct bundle *bundle, struct shape_reader *reader, const char *entry,
+                     struct cg_error *error)
 {
     struct bundle_file *file = &bundle->files[bundle->count];
-    const char *path = text_member(entry, "path"), *digest = text_member(entry, "sha256");
-    const json_t *bytes = json_object_get(entry, "bytes");
+    struct cg_text path = shape_text(reader, shape_member(reader, entry, "path"));
+    struct cg_text digest = shape_text(reader, shape_member(reader, entry, "sha256"));
+    char name[TEXT_NAME_SIZE];
 
-    if (!path || !digest || !json_is_integer(bytes) || json_integer_value(bytes) < 0)
-        return cg_fail(error, CG_EXIT_CONDITION,
-                       "%s/bundle.json: files[%zu]: expected an object with path, bytes and sha256",
-                       bundle->root, number);
-    if (!bundle_path_safe(path))
+    if (!path.bytes || !digest.bytes) return out_of_memory(error);
+    path = arena_text(&bundle->arena, path.bytes, path.length);
+    digest = arena_text(&bundle->arena, digest.bytes, digest.length);
+    if (!path.bytes || !digest.bytes) return out_of_memory(error);
+    if (strlen(path.bytes) != path.length || !bundle_path_safe(path.bytes))
         return cg_fail(error, CG_EXIT_CONDITION,
                        "%s/bundle.json: files[%zu].path: \"%s\" is not a safe relative path", bundle->root,
-                       number, path);
-    if (!sha256_valid(digest))
+                       bundle->count, text_name(path, name));
+    if (digest.length != SHA256_HEX - 1 || !sha256_valid(digest.bytes))
         return cg_fail(error, CG_EXIT_CONDITION,
                        "%s/bundle.json: files[%zu].sha256: expected 64 hexadecimal digits", bundle->root,
-                       number);
-    file->path = strdup(path);
-    if (!file->path) return cg_fail(error, CG_EXIT_IO, "out of memory");
-    file->bytes = (uint64_t)json_integer_value(bytes);
-    memcpy(file->sha256, digest, SHA256_HEX);
+                       bundle->count);
+    file->path = path.bytes;
+    file->bytes = shape_u64(reader, shape_member(reader, entry, "bytes"));
+    memcpy(file->sha256, digest.bytes, SHA256_HEX);
     bundle->count++;
     return 0;
 }
@@ -113,19 +133,20 @@ static int compare_files(const void *a, const void *b)
     return strcmp(((const struct bundle_file *)a)->path, ((const struct bundle_file *)b)->path);
 }
 
-static int read_files(struct bundle *bundle, const json_t *files, struct cg_error *error)
+static int read_files(struct bundle *bundle, struct shape_reader *reader, const char *files,
+                      struct cg_error *error)
 {
-    size_t count = json_array_size(files);
+    size_t count = 0;
 
-    if (!json_is_array(files))
-        return cg_fail(error, CG_EXIT_CONDITION, "%s/bundle.json: files: expected an array", bundle->root);
+    for (const char *entry = shape_first(reader, files); entry; entry = shape_next(reader, entry))
+        count++;
     if (count > BUNDLE_FILES_MAX)
         return cg_fail(error, CG_EXIT_CONDITION, "%s/bundle.json: files: %zu entries, at most %d are read",
                        bundle->root, count, BUNDLE_FILES_MAX);
     bundle->files = calloc(count + 1, sizeof *bundle->files);
-    if (!bundle->files) return cg_fail(error, CG_EXIT_IO, "out of memory");
-    for (size_t i = 0; i < count; i++) {
-        int status = read_file(bundle, json_array_get(files, i), i, error);
+    if (!bundle->files) return out_of_memory(error);
+    for (const char *entry = shape_first(reader, files); entry; entry = shape_next(reader, entry)) {
+        int status = read_file(bundle, reader, entry, error);
         if (status != 0) return status;
     }
     qsort(bundle->files, bundle->count, sizeof *bundle->files, compare_files);
@@ -136,32 +157,31 @@ static int read_files(struct bundle *bundle, const json_t *files, struct cg_erro
     return 0;
 }
 
+static int read_document(struct bundle *bundle, struct shape_reader *reader, struct cg_error *error)
+{
+    int status = shape_check(reader, &manifest_type, error);
+    if (status == CG_EXIT_INPUT) return error->status = CG_EXIT_CONDITION;
+    if (status != 0) return status;
+    const char *manifest = shape_document(reader);
+    struct cg_text run_id = shape_text(reader, shape_member(reader, manifest, "run_id"));
+    if (run_id.bytes) bundle->run_id = arena_text(&bundle->arena, run_id.bytes, run_id.length);
+    if (!bundle->run_id.bytes) return out_of_memory(error);
+    return read_files(bundle, reader, shape_member(reader, manifest, "files"), error);
+}
+
 int bundle_manifest_read(struct bundle *bundle, struct cg_error *error)
 {
-    char *text;
+    char *text, name[BUNDLE_PATH_MAX + sizeof "/bundle.json"];
     size_t length;
+    struct shape_reader reader;
     int status = read_manifest(bundle, &text, &length, error);
 
     if (status != 0) return status;
-    if (!sha256_bytes(text, length, bundle->manifest_sha256))
-        status = cg_fail(error, CG_EXIT_IO, "out of memory");
-    json_error_t fault;
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &fault);
+    snprintf(name, sizeof name, "%s/bundle.json", bundle->root);
+    if (!sha256_bytes(text, length, bundle->manifest_sha256)) status = out_of_memory(error);
+    shape_open(&reader, name, text, length); /* changes the text */
+    if (status == 0) status = read_document(bundle, &reader, error);
+    shape_close(&reader);
     free(text);
-    const char *schema = text_member(root, "schema"), *run_id = text_member(root, "run_id");
-    if (status == 0 && !json_is_object(root))
-        status = root ? cg_fail(error, CG_EXIT_CONDITION, "%s/bundle.json: expected an object", bundle->root)
-                      : cg_fail(error, CG_EXIT_CONDITION, "%s/bundle.json:%d:%d: %s", bundle->root,
-                                fault.line, fault.column, fault.text);
-    if (status == 0 && (!schema || strcmp(schema, BUNDLE_SCHEMA) != 0))
-        status = cg_fail(error, CG_EXIT_CONDITION,
-                         "%s/bundle.json: schema: expected \"" BUNDLE_SCHEMA "\", found \"%s\"", bundle->root,
-                         schema ? schema : "(none)");
-    if (status == 0 && !run_id)
-        status = cg_fail(error, CG_EXIT_CONDITION, "%s/bundle.json: run_id: expected a string", bundle->root);
-    if (status == 0 && !(bundle->run_id = strdup(run_id)))
-        status = cg_fail(error, CG_EXIT_IO, "out of memory");
-    if (status == 0) status = read_files(bundle, json_object_get(root, "files"), error);
-    json_decref(root);
     return status;
 }

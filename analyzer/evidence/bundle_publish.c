@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyzer/evidence/evidence.h"
+#include "analyzer/evidence/bundle_derive.h"
 #include "analyzer/evidence/staging.h"
 #include "analyzer/trace/input.h"
 #include "common/utf8.h"
@@ -34,7 +34,7 @@ static int copy_trace(struct staging *staging, const char *path, struct cg_error
     if (!input) return error->status;
     int status = staged_begin(&writer, staging, "trace.jsonl", 0666, error);
     if (status == 0) {
-        while ((status = input_lines(input, &lines, &length, error)) == 0 && length > 0) {
+        while (!writer.failure && (status = input_lines(input, &lines, &length, error)) == 0 && length > 0) {
             if (held) staged_write(&writer, "\n", 1);
             staged_write(&writer, lines, length - 1);
             held = 1;
@@ -192,30 +192,24 @@ static int write_manifest(struct staging *staging, struct cg_text run_id, struct
     return staged_end(&writer, error);
 }
 
-/* A path in the staging directory; NULL: out of memory. */
-static char *inside(const struct staging *staging, const char *name)
-{
-    char *path;
-    return asprintf(&path, "%s/%s", staging->path, name) < 0 ? NULL : path;
-}
-
 static int derive(struct staging *staging, struct cg_error *error)
 {
-    char *trace_path = inside(staging, "trace.jsonl");
-    struct cg_trace *trace = NULL;
+    char *name;
+    struct cg_trace *trace;
     struct evidence evidence;
-    int status = trace_path ? 0 : cg_fail(error, CG_EXIT_IO, "out of memory");
-
-    if (status == 0) status = trace_load(trace_path, NULL, &trace, error);
-    if (status == 0) status = evidence_make(trace, NULL, EVIDENCE_NODES | EVIDENCE_EDGES, &evidence, error);
+    if (asprintf(&name, "%s/trace.jsonl", staging->path) < 0)
+        return cg_fail(error, CG_EXIT_IO, "out of memory");
+    int fd = openat(staging->fd, "trace.jsonl", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int status = fd < 0 ? cg_fail(error, CG_EXIT_IO, "%s: %s", name, strerror(errno))
+                        : bundle_derive(name, fd, &trace, &evidence, error);
     if (status == 0) {
         status = write_evidence(staging, &evidence, error);
         if (status == 0) status = write_report(staging, &evidence, error);
         if (status == 0) status = write_manifest(staging, trace_text(trace, trace->run.run_id), error);
         evidence_free(&evidence);
+        trace_free(trace);
     }
-    trace_free(trace);
-    free(trace_path);
+    free(name);
     return status;
 }
 

@@ -34,8 +34,8 @@ struct walk {
     struct level levels[BUNDLE_DEPTH_MAX];
     size_t depth;
     char path[BUNDLE_PATH_MAX + 2];
-    size_t observed;  /* files met, declared or not */
-    char *undeclared; /* the first of them in byte order; NULL: none */
+    size_t observed;        /* files met, declared or not */
+    const char *undeclared; /* the first of these met; NULL: none */
 };
 
 static int compare_names(const void *a, const void *b)
@@ -107,9 +107,8 @@ static int observe(struct walk *walk, struct cg_error *error)
     struct bundle_file *file = (struct bundle_file *)bundle_find(walk->bundle, walk->path);
     if (file) {
         file->observed = true;
-    } else if (!walk->undeclared || strcmp(walk->path, walk->undeclared) < 0) {
-        free(walk->undeclared);
-        walk->undeclared = strdup(walk->path);
+    } else if (!walk->undeclared) {
+        walk->undeclared = arena_string(&walk->bundle->arena, walk->path).bytes;
         if (!walk->undeclared) return cg_fail(error, CG_EXIT_IO, "out of memory");
     }
     return 0;
@@ -169,15 +168,13 @@ static int check_tree(struct bundle *bundle, struct cg_error *error)
         if (!bundle->files[i].observed)
             status = cg_fail(error, CG_EXIT_CONDITION, "%s/%s: declared in bundle.json, but missing",
                              bundle->root, bundle->files[i].path);
-    free(walk->undeclared);
     free(walk);
     return status;
 }
 
 /* ---- step 9: every byte ---- */
 
-/* Opens a path below the root, following no link anywhere in it; -1 with errno set. */
-static int open_below(int root_fd, const char *path, int flags)
+int bundle_open_below(int root_fd, const char *path, int flags)
 {
     char part[BUNDLE_PATH_MAX + 1];
     int at = dup(root_fd);
@@ -202,7 +199,7 @@ static int open_below(int root_fd, const char *path, int flags)
 static int check_file(const struct bundle *bundle, struct bundle_file *file, bool quick,
                       struct cg_error *error)
 {
-    int fd = open_below(bundle->root_fd, file->path, O_RDONLY);
+    int fd = bundle_open_below(bundle->root_fd, file->path, O_RDONLY);
     if (fd < 0)
         return cg_fail(error,
                        errno == ELOOP || errno == ENOENT || errno == ENOTDIR ? CG_EXIT_CONDITION : CG_EXIT_IO,
@@ -248,13 +245,12 @@ static int check_files(struct bundle *bundle, bool quick, struct cg_error *error
 
 int bundle_verify(const char *root, bool quick, struct bundle *bundle, struct cg_error *error)
 {
-    *bundle =
-        (struct bundle){.root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .root = strdup(root)};
+    *bundle = (struct bundle){.root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     int status = 0;
     if (bundle->root_fd < 0)
         status = cg_fail(error, errno == ENOENT || errno == ENOTDIR ? CG_EXIT_CONDITION : CG_EXIT_IO,
                          "%s: not a bundle directory: %s", root, strerror(errno));
-    else if (!bundle->root)
+    else if (!(bundle->root = arena_string(&bundle->arena, root).bytes))
         status = cg_fail(error, CG_EXIT_IO, "out of memory");
     if (status == 0) status = bundle_manifest_read(bundle, error);
     if (status == 0) status = check_tree(bundle, error);
@@ -265,58 +261,10 @@ int bundle_verify(const char *root, bool quick, struct bundle *bundle, struct cg
 
 void bundle_close(struct bundle *bundle)
 {
-    for (size_t i = 0; i < bundle->count; i++)
-        free(bundle->files[i].path);
+    arena_free(&bundle->arena);
     free(bundle->files);
-    free(bundle->run_id);
-    free(bundle->root);
     if (bundle->root_fd >= 0) close(bundle->root_fd);
     *bundle = (struct bundle){.root_fd = -1};
-}
-
-/* ---- reading what was verified ---- */
-
-bool bundle_same_file(const struct stat *now, const struct stat *then)
-{
-    return now->st_dev == then->st_dev && now->st_ino == then->st_ino && now->st_size == then->st_size &&
-           now->st_mtim.tv_sec == then->st_mtim.tv_sec && now->st_mtim.tv_nsec == then->st_mtim.tv_nsec &&
-           now->st_ctim.tv_sec == then->st_ctim.tv_sec && now->st_ctim.tv_nsec == then->st_ctim.tv_nsec;
-}
-
-int bundle_open_file(const struct bundle *bundle, const char *path, struct cg_error *error)
-{
-    const struct bundle_file *file = bundle_find(bundle, path);
-    struct stat now;
-
-    if (!file) {
-        cg_fail(error, CG_EXIT_INPUT, "%s: the bundle declares no %s", bundle->root, path);
-        return -1;
-    }
-    int fd = open_below(bundle->root_fd, path, O_RDONLY);
-    if (fd < 0 || fstat(fd, &now) != 0 || !bundle_same_file(&now, &file->seen)) {
-        cg_fail(error, CG_EXIT_INPUT, "%s/%s: changed since it was verified", bundle->root, path);
-        if (fd >= 0) close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-int bundle_unchanged(const struct bundle *bundle, const char *const *paths, size_t count,
-                     struct cg_error *error)
-{
-    char hex[SHA256_HEX];
-    int status = bundle_manifest_digest(bundle, hex, error);
-
-    if (status != 0) return CG_EXIT_INPUT;
-    if (!sha256_equal(hex, bundle->manifest_sha256))
-        return cg_fail(error, CG_EXIT_INPUT, "%s/bundle.json: changed while the bundle was read",
-                       bundle->root);
-    for (size_t i = 0; i < count; i++) {
-        int fd = bundle_open_file(bundle, paths[i], error);
-        if (fd < 0) return error->status;
-        close(fd);
-    }
-    return 0;
 }
 
 void emit_bundle_receipt(struct json_doc *doc, const struct bundle *bundle)
@@ -324,7 +272,7 @@ void emit_bundle_receipt(struct json_doc *doc, const struct bundle *bundle)
     doc_object(doc);
     doc_member_string(doc, "schema", BUNDLE_VERIFICATION_SCHEMA);
     doc_member_string(doc, "bundle_schema", BUNDLE_SCHEMA);
-    doc_member_string(doc, "run_id", bundle->run_id);
+    doc_member_bytes(doc, "run_id", bundle->run_id.bytes, bundle->run_id.length);
     doc_member_string(doc, "manifest_path", BUNDLE_MANIFEST);
     doc_member_string(doc, "manifest_sha256", bundle->manifest_sha256);
     doc_member_u64(doc, "files_verified", bundle->count);

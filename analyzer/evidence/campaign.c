@@ -276,7 +276,6 @@ int campaign_reconcile(struct campaign *campaign, struct cg_error *error)
         } else {
             ok = judge(campaign, capture, &facts, &receipt);
             run_facts_free(&facts);
-            run_receipt_free(&receipt);
         }
         if (!ok) return out_of_memory(error);
     }

@@ -48,7 +48,7 @@ const char *comparison_verdict_name(enum comparison_verdict verdict);
 
 /* What vouches for a run of a verified bundle. */
 struct comparison_receipt {
-    const char *run_id; /* NUL-ended, of the bundle's manifest */
+    struct cg_text run_id; /* of the bundle's manifest */
     char manifest_sha256[65];
 };
 

@@ -11,7 +11,7 @@ static void emit_receipts(struct json_doc *doc, const char *key, const struct co
     doc_array(doc);
     for (size_t i = 0; verified && i < cohort->receipt_count; i++) {
         doc_object(doc);
-        doc_member_string(doc, "run_id", cohort->receipts[i].run_id);
+        doc_member_bytes(doc, "run_id", cohort->receipts[i].run_id.bytes, cohort->receipts[i].run_id.length);
         doc_member_string(doc, "manifest_sha256", cohort->receipts[i].manifest_sha256);
         doc_object_end(doc);
     }

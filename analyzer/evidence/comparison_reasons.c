@@ -55,9 +55,8 @@ static bool examine_receipts(struct comparison *comparison, struct side side)
                    cohort->receipt_count, cohort->count);
     for (size_t i = 0; i < cohort->count; i++) {
         const struct comparison_receipt *receipt = &cohort->receipts[i];
-        struct cg_text named = {receipt->run_id, strlen(receipt->run_id)};
         char name[TEXT_NAME_SIZE];
-        if (!text_equal(named, cohort->runs[i].run_id) &&
+        if (!text_equal(receipt->run_id, cohort->runs[i].run_id) &&
             !add(comparison, COMPARISON_RECEIPT_RUN_ID, "%s run %zu: the receipt names another run than %s",
                  side.name, i + 1, text_name(cohort->runs[i].run_id, name)))
             return false;

@@ -1,6 +1,5 @@
 #include "analyzer/evidence/run_load.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,22 +24,16 @@ static int load_verified(const struct bundle *bundle, struct run_facts *facts, e
                          struct cg_error *error)
 {
     static const char *const consumed[] = {"trace.jsonl"};
-    char path[BUNDLE_PATH_MAX + sizeof "/trace.jsonl"];
+    struct cg_trace *trace;
 
     *step = RUN_PARSING;
-    if ((size_t)snprintf(path, sizeof path, "%s/trace.jsonl", bundle->root) >= sizeof path)
-        return cg_fail(error, CG_EXIT_INPUT, "%s: the path is too long", bundle->root);
-    if (!bundle_find(bundle, "trace.jsonl"))
-        return cg_fail(error, CG_EXIT_INPUT, "%s: the bundle declares no trace.jsonl", bundle->root);
-    int status = run_load_trace(path, facts, error);
+    int status = bundle_load_trace(bundle, NULL, &trace, error);
     if (status != 0) return status;
     *step = RUN_CHECKING;
-    struct cg_text declared = {bundle->run_id, strlen(bundle->run_id)};
-    if (!text_equal(declared, facts->run_id))
-        status = cg_fail(error, CG_EXIT_INPUT, "%s: bundle.json names another run_id than the trace in it",
-                         bundle->root);
+    status = bundle_same_run_id(bundle, trace, error);
     if (status == 0) status = bundle_unchanged(bundle, consumed, 1, error);
-    if (status != 0) run_facts_free(facts);
+    if (status == 0 && !run_facts_make(trace, facts)) status = out_of_memory(error);
+    trace_free(trace);
     return status;
 }
 
@@ -54,8 +47,7 @@ int run_load_bundle(const char *root, struct run_facts *facts, struct comparison
     if (status == 0) {
         status = load_verified(&bundle, facts, &reached, error);
         if (status == 0) {
-            receipt->run_id = bundle.run_id;
-            bundle.run_id = NULL;
+            receipt->run_id = facts->run_id; /* the manifest's, which is the same */
             memcpy(receipt->manifest_sha256, bundle.manifest_sha256, SHA256_HEX);
             reached = RUN_LOADED;
         }
@@ -66,12 +58,6 @@ int run_load_bundle(const char *root, struct run_facts *facts, struct comparison
     }
     if (step) *step = reached;
     return status;
-}
-
-void run_receipt_free(struct comparison_receipt *receipt)
-{
-    free((char *)receipt->run_id);
-    receipt->run_id = NULL;
 }
 
 int cohort_load(const char *const *paths, size_t count, const char *name, bool verified,
@@ -96,10 +82,8 @@ int cohort_load(const char *const *paths, size_t count, const char *name, bool v
 
 void cohort_free(struct loaded_cohort *cohort)
 {
-    for (size_t i = 0; i < cohort->count; i++) {
+    for (size_t i = 0; i < cohort->count; i++)
         run_facts_free(&cohort->runs[i]);
-        run_receipt_free(&cohort->receipts[i]);
-    }
     free(cohort->runs);
     free(cohort->receipts);
     *cohort = (struct loaded_cohort){0};

@@ -11,12 +11,11 @@
 enum run_load_step { RUN_VERIFYING, RUN_PARSING, RUN_CHECKING, RUN_LOADED };
 
 /* Verifies the bundle in root, parses its trace, demands that manifest and trace name the same run, and
- * checks after reading that nothing changed (doc/spec/compare.md 1.3). *facts and *receipt are the caller's
- * on success, the latter's run_id to be freed with run_receipt_free(). Else the status of *error; *step (may
- * be NULL) tells where it ended. */
+ * checks after reading that nothing changed (doc/spec/compare.md 1.3). On success *facts is the caller's, and
+ * *receipt, whose run_id is a text of the facts. Else the status of *error; *step (may be NULL) tells where
+ * it ended. */
 int run_load_bundle(const char *root, struct run_facts *facts, struct comparison_receipt *receipt,
                     enum run_load_step *step, struct cg_error *error);
-void run_receipt_free(struct comparison_receipt *receipt);
 
 /* The facts of a raw trace file. */
 int run_load_trace(const char *path, struct run_facts *facts, struct cg_error *error);

@@ -63,10 +63,8 @@ int series_load(const char *const *roots, size_t count, struct series *series, s
 
 void series_free(struct series *series)
 {
-    for (size_t i = 0; i < series->count; i++) {
+    for (size_t i = 0; i < series->count; i++)
         run_facts_free(&series->runs[i].facts);
-        run_receipt_free(&series->runs[i].receipt);
-    }
     free(series->runs);
     *series = (struct series){0};
 }

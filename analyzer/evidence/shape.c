@@ -289,11 +289,12 @@ static int refuse(struct shape_reader *reader, struct cg_error *error)
                    *reader->fault ? reader->fault : reader->scan.fault);
 }
 
-int shape_check(struct shape_reader *reader, const struct shape_type *type, struct cg_error *error)
+/* One value, checked against the type or, when that is NULL, for being JSON. */
+static int check_document(struct shape_reader *reader, const struct shape_type *type, struct cg_error *error)
 {
     reader->at = reader->begin;
     space(reader);
-    if (!check(reader, type)) return refuse(reader, error);
+    if (!(type ? check(reader, type) : skip_value(reader))) return refuse(reader, error);
     space(reader);
     if (reader->at != reader->end) {
         reader->depth = 0;
@@ -301,6 +302,16 @@ int shape_check(struct shape_reader *reader, const struct shape_type *type, stru
         return refuse(reader, error);
     }
     return 0;
+}
+
+int shape_check(struct shape_reader *reader, const struct shape_type *type, struct cg_error *error)
+{
+    return check_document(reader, type, error);
+}
+
+int shape_check_any(struct shape_reader *reader, struct cg_error *error)
+{
+    return check_document(reader, NULL, error);
 }
 
 /* ---- finding and reading, in a document that was checked ---- */

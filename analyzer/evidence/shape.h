@@ -76,6 +76,9 @@ void shape_close(struct shape_reader *reader);
  * byte, the member and the defect; CG_EXIT_IO when memory is short. */
 int shape_check(struct shape_reader *reader, const struct shape_type *type, struct cg_error *error);
 
+/* Is the whole document one JSON value, whatever its shape? */
+int shape_check_any(struct shape_reader *reader, struct cg_error *error);
+
 /* ---- after the check ---- */
 
 /* The value of a member of the object at this place; NULL when missing or null. */

@@ -1,0 +1,13 @@
+/* The evidence of a bundle, derived from the files in it: at publication from the staged copies, at semantic
+ * verification from what was published (doc/spec/bundle.md 5.1 step 8, 10.1). */
+#ifndef CGTRACE_ANALYZER_EVIDENCE_BUNDLE_DERIVE_H
+#define CGTRACE_ANALYZER_EVIDENCE_BUNDLE_DERIVE_H
+
+#include "analyzer/evidence/evidence.h"
+
+/* Reads the trace from the descriptor, which is closed whatever the result; name stands for it in messages.
+ * On success both results are the caller's, the evidence to be freed first. Else the status of *error. */
+int bundle_derive(const char *name, int trace_fd, struct cg_trace **trace, struct evidence *evidence,
+                  struct cg_error *error);
+
+#endif
