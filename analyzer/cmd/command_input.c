@@ -75,7 +75,8 @@ static int resolve_directory(struct command_input *input, struct cg_error *error
     if (status) return status;
     if (bundle) {
         input->bundle_root = strdup(path);
-        return input->bundle_root ? 0 : no_memory(error);
+        input->trace_path = join(path, "trace.jsonl");
+        return input->bundle_root && input->trace_path ? 0 : no_memory(error);
     }
     input->trace_path = join(path, "trace.jsonl");
     if (!input->trace_path) return no_memory(error);
@@ -93,7 +94,8 @@ static int resolve_file(struct command_input *input, struct cg_error *error)
     int status = look_at_directory(parent, &bundle, error);
     if (status == 0 && bundle) {
         input->bundle_root = parent;
-        return 0;
+        input->trace_path = join(parent, "trace.jsonl");
+        return input->trace_path ? 0 : no_memory(error);
     }
     if (status == 0) status = refuse_augmented(parent, error);
     free(parent);
@@ -208,19 +210,67 @@ static int find_newest(char **path, struct cg_error *error)
     return *path ? 0 : no_memory(error);
 }
 
-static int load(struct command_input *input, struct input_needs needs, struct cg_error *error)
+static int load_raw(struct command_input *input, struct input_needs needs,
+                    const struct cg_load_options *options, struct cg_error *error)
 {
-    if (input->bundle_root)
-        return cg_fail(error, CG_EXIT_INPUT, "%s: a bundle: this build reads raw traces only",
-                       input->bundle_root);
-    struct progress progress = progress_start("reading");
-    struct cg_load_options options = {
-        .extras = needs.extras, .progress = progress_show, .progress_context = &progress};
-    int status = trace_load(input->trace_path, &options, &input->trace, error);
-    progress_end(&progress);
+    int status = trace_load(input->trace_path, options, &input->trace, error);
     if (status != 0) return status;
     status = evidence_make(input->trace, NULL, needs.parts, &input->evidence, error);
     input->evidence_made = status == 0;
+    return status;
+}
+
+static int read_packet(struct command_input *input, struct cg_error *error)
+{
+    char name[PATH_MAX];
+    size_t length;
+    int status = bundle_read_file(&input->bundle, "evidence.json", &input->packet, &length, error);
+    if (status != 0) return status;
+    snprintf(name, sizeof name, "%s/evidence.json", input->bundle_root);
+    status = evidence_read(name, input->packet, length, &input->evidence, error);
+    input->evidence_made = status == 0;
+    return status;
+}
+
+/* Steps 2 to 7 of doc/spec/bundle.md 11, in a bundle that was verified. */
+static int read_bundle(struct command_input *input, const struct cg_load_options *options,
+                       struct cg_error *error)
+{
+    static const char *const consumed[] = {"trace.jsonl", "evidence.json"};
+    int status = bundle_load_trace(&input->bundle, options, &input->trace, error);
+    if (status == 0) status = bundle_same_run_id(&input->bundle, input->trace, error);
+    if (status == 0) status = read_packet(input, error);
+    if (status == 0 && !evidence_same_run(&input->evidence, input->trace))
+        status = cg_fail(error, CG_EXIT_INPUT,
+                         "%s/evidence.json: provenance: differs from the metadata of the trace in it",
+                         input->bundle_root);
+    if (status == 0) status = bundle_unchanged(&input->bundle, consumed, 2, error);
+    return status;
+}
+
+static int load_bundle(struct command_input *input, struct input_needs needs,
+                       const struct cg_load_options *options, struct cg_error *error)
+{
+    int status = bundle_verify(input->bundle_root, false, &input->bundle, error);
+    input->bundle_open = status == 0;
+    /* Only `verify` states a condition; here it is an input refused. */
+    if (status == CG_EXIT_CONDITION) return error->status = CG_EXIT_INPUT;
+    if (status == 0) status = read_bundle(input, options, error);
+    if (status == 0 && !needs.extras) {
+        trace_free(input->trace);
+        input->trace = NULL;
+    }
+    return status;
+}
+
+static int load(struct command_input *input, struct input_needs needs, struct cg_error *error)
+{
+    struct progress progress = progress_start("reading");
+    struct cg_load_options options = {
+        .extras = needs.extras, .progress = progress_show, .progress_context = &progress};
+    int status = input->bundle_root ? load_bundle(input, needs, &options, error)
+                                    : load_raw(input, needs, &options, error);
+    progress_end(&progress);
     return status;
 }
 
@@ -245,6 +295,8 @@ void command_input_close(struct command_input *input)
 {
     if (input->evidence_made) evidence_free(&input->evidence);
     trace_free(input->trace);
+    if (input->bundle_open) bundle_close(&input->bundle);
+    free(input->packet);
     free(input->requested_path);
     free(input->trace_path);
     free(input->bundle_root);

@@ -2,15 +2,18 @@
 #ifndef CGTRACE_ANALYZER_CMD_COMMAND_INPUT_H
 #define CGTRACE_ANALYZER_CMD_COMMAND_INPUT_H
 
+#include "analyzer/evidence/bundle.h"
 #include "analyzer/evidence/evidence.h"
 
 struct command_input {
-    char *requested_path; /* as given, or found */
-    char *trace_path;     /* the trace file that is read */
-    char *bundle_root;    /* NULL: a raw trace */
-    struct cg_trace *trace;
+    char *requested_path;   /* as given, or found */
+    char *trace_path;       /* the trace file that is read */
+    char *bundle_root;      /* NULL: a raw trace */
+    struct bundle bundle;   /* verified; only when bundle_root is set */
+    char *packet;           /* the bundle's evidence.json, which the evidence points into */
+    struct cg_trace *trace; /* NULL when a bundle's evidence says all that is needed */
     struct evidence evidence;
-    bool evidence_made;
+    bool bundle_open, evidence_made;
 };
 
 /* What a command needs of its input. */

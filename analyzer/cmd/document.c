@@ -94,5 +94,9 @@ void emit_input(struct json_doc *doc, const struct command_input *input)
     doc_member_string(doc, "kind", input->bundle_root ? "verified_bundle" : "raw_trace");
     doc_member_string(doc, "requested_path", input->requested_path);
     doc_member_string(doc, "trace_path", input->trace_path);
+    if (input->bundle_root) {
+        doc_key(doc, "verification");
+        emit_bundle_receipt(doc, &input->bundle);
+    }
     doc_object_end(doc);
 }
