@@ -37,10 +37,12 @@
 #define HOOK_CUSTOM(...)
 
 /* In details. */
-#define NOTHING            ((void)0)
-#define NO_STREAM          hook_no_stream()
-#define DEFAULT_STREAM     hook_stream(NULL, per_thread_form)
-#define STREAM(handle)     hook_stream(handle, per_thread_form)
+#define NOTHING        ((void)0)
+#define NO_STREAM      hook_no_stream()
+#define DEFAULT_STREAM hook_stream(NULL, per_thread_form)
+#define STREAM(handle) hook_stream(handle, per_thread_form)
+#define STREAM_ITSELF(handle)                                                                                \
+    hook_stream_known(handle, per_thread_form) /* a call about it, not work for it */
 #define OWNER_CONTEXT      hook_owner_context()
 #define OWNER_CURRENT_POOL hook_current_pool(on.device)
 
@@ -55,9 +57,9 @@
         if (!enter(&call, hook_api(HOOK_##symbol, group))) return REAL(symbol) arguments;                    \
         struct hook_stream on = stream_;                                                                     \
         call.device = on.device;                                                                             \
-        call.captured = on.captured;                                                                         \
         before;                                                                                              \
         CUresult result = REAL(symbol) arguments;                                                            \
+        call.captured = on.captured && result == CUDA_SUCCESS;                                               \
         record;                                                                                              \
         return result;                                                                                       \
     }
@@ -130,7 +132,7 @@
         if (result == CUDA_SUCCESS) after;                                                                   \
         if (!recorded) return result;                                                                        \
         call.device = on.device;                                                                             \
-        call.captured = on.captured;                                                                         \
+        call.captured = on.captured && result == CUDA_SUCCESS;                                               \
         record_op(&call, (int)result, on.string, 0);                                                         \
         return result;                                                                                       \
     }
