@@ -5,8 +5,12 @@ that one thread uses is thereby compared in its order too. Storages (address, by
 streams' names must map to the ledger's handles one to one while a handle lives.
 """
 import json
+import os
 import re
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'tools'))
+from check_trace import check  # noqa: E402
 
 ALLOC = re.compile(r'^cu(Mem(Alloc|HostAlloc|HostRegister)|(da)?(Malloc|HostAlloc|HostRegister)|daMallocHost)')
 FREE = re.compile(r'^cu(Mem(Free|HostUnregister)|daFree|daHostUnregister)')
@@ -172,3 +176,19 @@ def differences(recorded, ledger, api=True):
     if not any(found):
         found += sorted(set(stream_faults(recorded, ledger)))[:5]
     return [text for text in found if text]
+
+
+def judge(run, api=True):
+    """(recorded, violations and differences) of a run that left one trace and one ledger."""
+    if len(run.traces) != 1 or len(run.ledgers) != 1:
+        return None, [f'traces {run.traces}, ledgers {run.ledgers}, files {run.files}', run.err.decode(errors='replace')]
+    recorded = Recorded()
+    violations = check(run.traces[0], recorded.feed)
+    if violations:
+        return recorded, violations[:10]
+    return recorded, differences(recorded, Ledger(run.ledgers[0]), api)
+
+
+def lost(recorded):
+    """Records lost, all threads together, as the terminal record tells."""
+    return recorded.terminal['lost']['total']
