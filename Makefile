@@ -51,6 +51,8 @@ $(BUILD)/gen/cuda_undef.h: $(CUDA_INCLUDE)/cuda.h
 	@mkdir -p $(@D)
 	sed -n 's/^ *#define \(cu[A-Z][A-Za-z0-9_]*\)  *\(cu\|__CUDA_API_PT\).*/#undef \1/p' $< | sort -u > $@
 $(call pics,$(PRELOAD_SRC)): $(BUILD)/gen/cuda_undef.h
+# A sanitizer's runtime looks its functions up through our dlsym before its shadow memory is there.
+$(BUILD)/pic/preload/resolve/%.o: ALL_CFLAGS += -fno-sanitize=all
 $(BUILD)/pic/%.o: %.S
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(CPPFLAGS) -fPIC -c -o $@ $<

@@ -12,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, '..', '..')
 sys.path.insert(0, os.path.join(HERE, '..', 'tools'))
 import tap  # noqa: E402
-from harness import BUILD, Run, program  # noqa: E402
+from harness import BUILD, Run, missing, program  # noqa: E402
 
 KERNELS = {'SIM_KERNELS': f'{BUILD}/examples/libtrainer_kernels.so'}
 SIZES = {'u64': 8, 'u32': 4, 'f32': 4}
@@ -40,8 +40,8 @@ def training():
     for words in (['0'], ['many'], ['10', '-3']):
         with Run([program('trainer'), *words], record=False, **KERNELS) as run:
             tap.ok(run.status == 2 and run.err.startswith(b'usage: trainer') and run.err.count(b'\n') == 1, f'trainer {" ".join(words)}: usage', run.err)
-    if not os.path.exists(program('trainer_cuda')):
-        tap.skip('trainer_cuda: the loss goes down', 'no nvcc')
+    if reason := missing(['trainer_cuda']):
+        tap.skip('trainer_cuda: the loss goes down', reason)
         return
     with Run([program('trainer_cuda'), '400'], record=False, **KERNELS) as run:
         seen = losses(run.out)

@@ -8,7 +8,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, '..', 'tools')]
 import tap  # noqa: E402
 from compare import judge, lost  # noqa: E402
-from harness import BUILD, Run, program  # noqa: E402
+from harness import BUILD, Run, missing, program  # noqa: E402
 
 KERNELS = {'SIM_KERNELS': f'{BUILD}/examples/libtrainer_kernels.so'}
 
@@ -36,8 +36,8 @@ PROGRAMS = [
 
 def whole_programs():
     for name, words, more, api in PROGRAMS:
-        if not os.path.exists(program(words[0])):
-            tap.skip(name, f'{words[0]} was not built (no nvcc)')
+        if reason := missing(words):
+            tap.skip(name, reason)
             continue
         with Run([program(words[0]), *words[1:]], **more) as run:
             recorded, found = judge(run, api)

@@ -9,7 +9,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, '..', 'tools')]
 import tap  # noqa: E402
 from check_trace import check  # noqa: E402
-from harness import BUILD, Run, program  # noqa: E402
+from harness import BUILD, Run, missing, program  # noqa: E402
 
 KERNELS = {'SIM_KERNELS': f'{BUILD}/examples/libtrainer_kernels.so'}
 PLUGIN = f'{BUILD}/tests/programs/lib_families.so'
@@ -47,8 +47,8 @@ def difference(plain, recorded):
 def same_everywhere():
     for words, more in PROGRAMS:
         name = ' '.join([os.path.basename(w) for w in words] + [f'{k}={os.path.basename(v)}' for k, v in more.items() if k != 'SIM_KERNELS'])
-        if not os.path.exists(program(words[0])):
-            tap.skip(f'{name}: unchanged', f'{words[0]} was not built (no nvcc)')
+        if reason := missing(words):
+            tap.skip(f'{name}: unchanged', reason)
             continue
         command = [program(words[0]), *words[1:]]
         with Run(command, record=False, **more) as plain, Run(command, **more) as recorded:

@@ -21,12 +21,28 @@ def _sanitizer():
     return [line.split('=>')[1].split()[0] for line in needed.splitlines() if 'libasan' in line or 'libtsan' in line]
 
 
+SANITIZED = bool(os.path.exists(LIBRARY) and _sanitizer())
+
+
+def missing(words):
+    """Why a program cannot be run here, None when it can."""
+    if not os.path.exists(program(words[0])):
+        return f'{words[0]} was not built (no nvcc)'
+    if SANITIZED and words[0] == 'trainer_cuda':
+        return 'a program of nvcc has no sanitizer, the simulated runtime has'
+    if SANITIZED and 'plugin-deepbind' in words:
+        return 'sanitizers refuse RTLD_DEEPBIND'
+    return None
+
+
 def environment(record, **more):
     """A clean environment: the caller's without settings of ours, the simulated driver's libraries first. None takes a variable out."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(('CGTRACE_', 'SIM_', 'LD_'))}
     env.update(LD_LIBRARY_PATH=f'{BUILD}/sim', SIM_KERNELS=f'{BUILD}/tests/programs/lib_kernels.so', SIM_KERNEL_US='1', LC_ALL='C')
     if record:
         env.update(LD_PRELOAD=':'.join([*_sanitizer(), LIBRARY]), CGTRACE_QUIET='1')
+    if SANITIZED:  # the programs end in every way, signals and memory not given back included
+        env.update(ASAN_OPTIONS='detect_leaks=0:handle_segv=0:handle_abort=0', TSAN_OPTIONS='handle_segv=0:handle_abort=0')
     for name, value in more.items():
         if value is None:
             env.pop(name, None)
