@@ -98,9 +98,9 @@ bench: deps
 	@$(MAKE) --no-print-directory all $(BENCH_TARGETS)
 	@BUILD=$(BUILD) $(PYTHON) scripts/bench
 asan:
-	@$(MAKE) --no-print-directory BUILD=build-asan SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" OPT="-O1 -g" check
+	@$(MAKE) --no-print-directory BUILD=build-asan SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" OPT="-O1 -g -Wno-format-truncation" check
 tsan:
-	@$(MAKE) --no-print-directory BUILD=build-tsan SANITIZE="-fsanitize=thread" OPT="-O1 -g" check
+	@$(MAKE) --no-print-directory BUILD=build-tsan SANITIZE="-fsanitize=thread" OPT="-O1 -g -Wno-format-truncation -Wno-tsan" check
 tidy:
 	@clang-tidy --quiet $(filter-out %.S,$(COMMON_SRC) $(PRELOAD_SRC) $(ANALYZER_SRC) analyzer/main.c $(LAUNCHER_SRC)) -- -std=gnu17 $(CPPFLAGS) $(CUDA_CPPFLAGS)
 format:
