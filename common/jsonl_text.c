@@ -1,8 +1,8 @@
 #include "common/jsonl_text.h"
 
 #define PAIRS(tens) tens "0" tens "1" tens "2" tens "3" tens "4" tens "5" tens "6" tens "7" tens "8" tens "9"
-const char jsonl_pairs[200] __attribute__((nonstring)) = PAIRS("0") PAIRS("1") PAIRS("2") PAIRS("3")
-    PAIRS("4") PAIRS("5") PAIRS("6") PAIRS("7") PAIRS("8") PAIRS("9");
+const char jsonl_pairs[201] = PAIRS("0") PAIRS("1") PAIRS("2") PAIRS("3") PAIRS("4") PAIRS("5") PAIRS("6")
+    PAIRS("7") PAIRS("8") PAIRS("9");
 #undef PAIRS
 
 static const char hex_digits[] = "0123456789abcdef";

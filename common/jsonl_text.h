@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-extern const char jsonl_pairs[200]; /* "00" to "99" */
+extern const char jsonl_pairs[201]; /* "00" to "99" */
 
 /* A literal, its length known to the compiler. */
 #define jsonl_literal(cursor, text) jsonl_bytes((cursor), (text), sizeof(text) - 1)

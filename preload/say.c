@@ -22,7 +22,7 @@ void say_init(void)
     }
 }
 
-void say(bool quiet, ...)
+void say(int quiet, ...)
 {
     char line[2048] = "cgtrace: ";
     size_t used = strlen(line);
