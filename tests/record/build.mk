@@ -4,3 +4,7 @@ $(BUILD)/tests/record/%: $(BUILD)/pic/tests/record/%.o $(RECORD_CORE)
 	@mkdir -p $(@D)
 	$(CC) $(SANITIZE) $(LDFLAGS) -rdynamic -o $@ $^ -lpthread
 TEST_TARGETS += $(BUILD)/tests/record/drive
+# Measured as it is built into the library: its objects, not those of the unit tests.
+$(BUILD)/bench/bench_record: $(BUILD)/pic/tests/bench/bench_record.o $(RECORD_CORE)
+	@mkdir -p $(@D)
+	$(CC) $(SANITIZE) $(LDFLAGS) -rdynamic -o $@ $^ -lpthread

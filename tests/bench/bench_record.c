@@ -1,0 +1,210 @@
+/* What recording costs a thread, the writer running: a span's begin and a launch against a bare prefaulted
+ * slot of a shared mapping with as many clock reads; and a record's way to JSONL against snprintf.
+ *
+ * Each figure is the median of rounds that fill less than half of a ring, with the writer given time between
+ * them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/jsonl.h"
+#include "preload/record/record.h"
+
+const char *const hook_api_names[] = {"cuLaunchKernel"};
+const uint32_t hook_api_count = 1;
+
+enum { ROUNDS = 41, COUNT = 8192, SLOTS = 1 << 16 };
+
+static double now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values)
+{
+    qsort(values, ROUNDS, sizeof *values, ascending);
+    return values[ROUNDS / 2];
+}
+
+/* ---- the floor: a slot, its stamps, a release store of the head ---- */
+
+static struct cap_record *floor_slots;
+static _Atomic uint64_t *floor_head;
+static uint64_t floor_at;
+
+static void floor_open(void)
+{
+    char *map = mmap(NULL, (SLOTS + 64) * CAP_SLOT, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+    if (map == MAP_FAILED) exit(1);
+    floor_head = (_Atomic uint64_t *)map;
+    floor_slots = (struct cap_record *)(map + 64 * CAP_SLOT);
+}
+
+static inline void floor_put(int stamps, uint32_t name)
+{
+    struct cap_record *slot = &floor_slots[floor_at & (SLOTS - 1)];
+    uint64_t begin = record_tick();
+
+    memset(slot, 0, sizeof *slot);
+    slot->begin = begin;
+    slot->launch.name = name;
+    if (stamps == 2) slot->ticks = record_tick() - begin;
+    atomic_store_explicit(floor_head, ++floor_at, memory_order_release);
+}
+
+/* ---- what is measured ---- */
+
+static void run_floor_one(void)
+{
+    for (uint32_t i = 0; i < COUNT; i++)
+        floor_put(1, i);
+}
+
+static void run_floor_two(void)
+{
+    for (uint32_t i = 0; i < COUNT; i++)
+        floor_put(2, i);
+}
+
+static uint32_t span_name, kernel_name;
+
+static void run_launches(void)
+{
+    const struct record_launch launch = {kernel_name, {1, 1, 1}, {1, 1, 1}, 0, 0};
+
+    for (int i = 0; i < COUNT; i++) {
+        struct record_call call;
+
+        if (record_enter(&call, 0)) record_launch(&call, 0, &launch);
+    }
+}
+
+static void run_spans(void)
+{
+    for (int i = 0; i < COUNT / 2; i++)
+        record_span_end(record_span_begin(CAP_SOURCE_API, span_name));
+}
+
+static void pause_ms(long ms)
+{
+    const struct timespec time = {0, ms * 1000000};
+    nanosleep(&time, NULL);
+}
+
+/* Ours and the floor in turns, so that both meet the same machine; nanoseconds for one record. */
+static void compare(const char *name, void (*ours)(void), void (*floor_)(void), const char *goal)
+{
+    double of_ours[ROUNDS], of_floor[ROUNDS];
+
+    for (int i = 0; i < ROUNDS; i++) {
+        double begin = now_ns();
+        floor_();
+        double middle = now_ns();
+        ours();
+        of_floor[i] = (middle - begin) / COUNT;
+        of_ours[i] = (now_ns() - middle) / COUNT;
+        pause_ms(25);
+    }
+    double a = median(of_ours), b = median(of_floor);
+    printf("BENCH %s %.2f %.2f %.3f %s ns\n", name, a, b, a / b, goal);
+}
+
+/* ---- formatting ---- */
+
+static double by_snprintf(char *line, size_t size)
+{
+    double begin = now_ns();
+
+    for (unsigned i = 0; i < COUNT; i++) {
+        snprintf(line, size,
+                 "{\"kind\":\"op\",\"span_id\":\"span:%u\",\"op_name\":\"%s\",\"inputs\":[],\"shape\":[],"
+                 "\"dtype\":\"%s\","
+                 "\"device\":\"cuda:%u\",\"duration_ns\":%" PRIu64 ",\"timestamp_ns\":%" PRIu64
+                 ",\"input_dense_bytes\":0,\"tid\":%d,\"api\":\"%s\",\"correlation\":%" PRIu64
+                 ",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"shared_bytes\":%u}\n",
+                 i, "_Z14volta_sgemm_nnPKfS0_Pf", "unknown", 0u, UINT64_C(4711) + i,
+                 UINT64_C(123456789012) + i, 4711, "cuLaunchKernel", UINT64_C(99) + i, 128u, 64u, 1u, 256u,
+                 1u, 1u, 48u);
+        __asm__ volatile("" : : "r"(line) : "memory");
+    }
+    return (now_ns() - begin) / COUNT;
+}
+
+static double by_hand(struct jsonl_state *state, char *line)
+{
+    double begin = now_ns();
+
+    for (unsigned i = 0; i < COUNT; i++) {
+        const struct cap_record record = {.begin = UINT64_C(123456789012) + i,
+                                          .ticks = UINT64_C(4711) + i,
+                                          .span = i,
+                                          .type = CAP_LAUNCH,
+                                          .slots = 1,
+                                          .launch = {1, {128, 64, 1}, {256, 1, 1}, 0, 48, 0}};
+        if (jsonl_bound(state, &record) > 65536) exit(1);
+        jsonl_record(state, line, &record, 0, 98 + i, 4711);
+        __asm__ volatile("" : : "r"(line) : "memory");
+    }
+    return (now_ns() - begin) / COUNT;
+}
+
+static void compare_formats(void)
+{
+    static const char kernel[] = "_Z14volta_sgemm_nnPKfS0_Pf";
+    static char strings[256], line[65536];
+    static uint64_t whole[8];
+    const struct jsonl_api api = {"cuLaunchKernel", 14, 14};
+    struct jsonl_state state = {.clock = {1, 32, UINT64_C(1) << 32, 0},
+                                .strings = strings,
+                                .strings_bytes = sizeof strings,
+                                .apis = &api,
+                                .api_count = 1,
+                                .whole = whole,
+                                .whole_limit = 256};
+    uint32_t head = CAP_STRING_HEAD(sizeof kernel - 1, 0);
+    double hand[ROUNDS], print[ROUNDS];
+
+    memcpy(strings + 8, &head, 4);
+    memcpy(strings + 12, kernel, sizeof kernel - 1);
+    for (int i = 0; i < ROUNDS; i++) {
+        print[i] = by_snprintf(line, sizeof line);
+        hand[i] = by_hand(&state, line);
+    }
+    double a = 1e9 / median(hand), b = 1e9 / median(print);
+    printf("BENCH record.format %.0f %.0f %.2f >=5 records/s\n", a, b, a / b);
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/cgtrace-bench-XXXXXX";
+    struct record_call call;
+
+    if (!mkdtemp(folder) || chdir(folder)) return 1;
+    floor_open();
+    if (!record_enter(&call, 0)) return 1;
+    record_leave(&call);
+    span_name = record_string("span", 4);
+    kernel_name = record_string("kernel", 6);
+    pause_ms(50);
+    compare("record.launch", run_launches, run_floor_two, "<=1.2");
+    compare("record.span", run_spans, run_floor_one, "<=1.2");
+    compare_formats();
+    record_finish(0);
+    if (system("rm -rf -- *") || chdir("/") || rmdir(folder)) return 1;
+    return 0;
+}
