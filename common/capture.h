@@ -106,7 +106,7 @@ struct cap_publication {
     struct cap_written written;
     uint64_t rings;
     uint64_t tail[CAP_RINGS_MAX]; /* slots of each ring that are in part_bytes */
-    uint64_t checksum;
+    _Atomic uint64_t checksum;
 };
 
 enum cap_ring_state {
@@ -118,9 +118,9 @@ enum cap_ring_state {
 /* Head and tail count slots from the ring's first use and never go back; slot n stands at n & (slots - 1). */
 struct cap_ring {
     /* producer's line */
-    _Atomic uint64_t head;      /* slots committed */
-    _Atomic uint64_t lost;      /* records dropped, by the owner alone */
-    _Atomic uint64_t lost_ends; /* ends and frees that found no room and wait in the live table */
+    _Atomic uint64_t head; /* slots committed */
+    _Atomic uint64_t lost; /* records dropped, by the owner alone */
+    uint64_t pad2;
     uint64_t slots_offset;
     uint32_t slots; /* power of two */
     _Atomic uint32_t state;

@@ -29,10 +29,9 @@ static void publish(void)
     next->rings = rings;
     for (uint32_t i = 0; i < rings; i++)
         next->tail[i] = session.views[i].drained;
-    /* Release: the publication's members come before its checksum, and all of it before the tails below: a
-     * slot is written over only when a publication that covers it is complete. */
-    atomic_thread_fence(memory_order_release);
-    next->checksum = cap_publication_checksum(next);
+    /* Release: the members come before the checksum that makes them count, and (a release store each) all of
+     * it before the tails: a slot is written over only when a publication that covers it is complete. */
+    atomic_store_explicit(&next->checksum, cap_publication_checksum(next), memory_order_release);
     for (uint32_t i = 0; i < rings; i++)
         atomic_store_explicit(&session.rings[i].tail, session.views[i].drained, memory_order_release);
     writer.published = writer.state.written;

@@ -52,9 +52,10 @@ static void keep_spares(void)
 {
     uint32_t used = atomic_load_explicit(&session.header->rings_used, memory_order_acquire), spare = 0;
 
+    ring_populate();
     for (uint32_t i = 0; i < used; i++)
         spare += atomic_load_explicit(&session.rings[i].state, memory_order_relaxed) == CAP_RING_FREE;
-    while (spare++ < SPARE_RINGS && ring_prepare())
+    while (spare++ < SPARE_RINGS && ring_prepare(true))
         ;
 }
 

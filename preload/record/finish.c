@@ -22,7 +22,8 @@ static void say_result(void)
 
     for (int type = 0; type < CAP_TYPE_COUNT; type++)
         total += writer.state.written.records[type];
-    share = writer.end_ns ? writer.end.overhead_ns * 1000 / writer.end_ns : 0;
+    share =
+        writer.end.overhead_ns * 1000 / (writer.end_ns + session.fixed_ns + 1); /* opening is before time 0 */
     say_u64(permille, share / 10);
     size_t length = strlen(permille);
     permille[length] = '.';

@@ -49,7 +49,6 @@ struct record_thread {
     struct cap_ring *ring;
     struct record_open_span *stack; /* RECORD_DEPTH_MAX entries; depth of them are open and recorded */
     uint32_t depth;
-    uint32_t skipped;   /* begins above the limit, that have no entry */
     uint32_t span;      /* innermost open one, or the measured region */
     uint32_t span_next; /* block of span numbers that this thread may give out */
     uint32_t span_limit;
@@ -104,14 +103,26 @@ static inline void ring_commit(struct record_thread *thread)
     atomic_store_explicit(&thread->ring->head, thread->head, memory_order_release);
 }
 
+/* One more record of this thread is lost. */
+static inline void ring_lose(struct record_thread *thread)
+{
+    /* The owner alone writes it: no read-modify-write needed. */
+    atomic_store_explicit(&thread->ring->lost,
+                          atomic_load_explicit(&thread->ring->lost, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
 /* ---- off the hot path ---- */
 
 /* Gives the calling thread a ring and the open session's generation. False: none to be had. */
 bool ring_acquire(struct record_thread *thread);
 /* Gives the ring back: its open spans end, the writer drains and frees it. */
 void ring_retire(struct record_thread *thread);
-/* Makes one more free ring, its pages present. False: no room in the directory, the limit or the file. */
-bool ring_prepare(void);
+/* Makes one more free ring; false: no room in the directory, the limit or the file. whole: with all of its
+ * pages, else with the first of them and ring_populate() does the rest. */
+bool ring_prepare(bool whole);
+/* Brings in the pages that rings made in haste lack. */
+void ring_populate(void);
 /* Once for the process. */
 void ring_init(void);
 /* Ends the innermost open span of the thread. */

@@ -10,7 +10,7 @@
 #include "preload/record/record.h"
 #include "preload/record/session.h"
 
-enum { SMALLEST_RING = 64 << 10, WAIT_NS = 10 * 1000 * 1000, WAIT_SPINS = 200 };
+enum { SMALLEST_RING = 64 << 10, HASTE_BYTES = 256 << 10, WAIT_NS = 10 * 1000 * 1000, WAIT_SPINS = 200 };
 
 __thread struct record_thread record_self
     __attribute__((tls_model("initial-exec"))) = {.generation = RECORD_GENERATION_THREAD};
@@ -54,8 +54,33 @@ static void *map_private(size_t bytes)
     return map == MAP_FAILED ? NULL : map;
 }
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+/* The pages of a ring that nobody writes to yet. */
+static void populate(char *slots, uint64_t bytes)
+{
+    if (madvise(slots, bytes, MADV_POPULATE_WRITE) == 0) return;
+    for (uint64_t at = 0; at < bytes; at += 4096)
+        *(volatile char *)(slots + at) = 0;
+}
+
+void ring_populate(void)
+{
+    uint32_t used = atomic_load_explicit(&session.header->rings_used, memory_order_acquire);
+
+    for (uint32_t i = 0; i < used; i++) {
+        struct ring_view *view = &session.views[i];
+
+        if (atomic_exchange_explicit(&view->populated, true, memory_order_relaxed)) continue;
+        /* Its owner may be writing: pages are only brought in here, never stored to. */
+        madvise(view->slots, (uint64_t)session.rings[i].slots * CAP_SLOT, MADV_POPULATE_WRITE);
+    }
+}
+
 /* Called with rings_lock held. */
-static bool make_ring(uint32_t index)
+static bool make_ring(uint32_t index, bool whole)
 {
     struct cap_ring *ring = &session.rings[index];
     struct ring_view *view = &session.views[index];
@@ -65,9 +90,10 @@ static bool make_ring(uint32_t index)
     void *slots;
 
     if (!bytes || file_allocate(&session.capture, offset, bytes)) return false;
-    slots = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-                 file_descriptor(&session.capture), (off_t)offset);
+    slots = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_descriptor(&session.capture),
+                 (off_t)offset);
     if (slots == MAP_FAILED) return false;
+    populate(slots, whole || bytes < HASTE_BYTES ? bytes : HASTE_BYTES);
     stacks = map_private(2 * stack_bytes);
     if (!stacks) {
         munmap(slots, bytes);
@@ -76,7 +102,8 @@ static bool make_ring(uint32_t index)
     session.slots_bytes += bytes;
     *view = (struct ring_view){.slots = slots,
                                .stack = (struct record_open_span *)stacks,
-                               .open = (struct record_open_span *)(stacks + stack_bytes)};
+                               .open = (struct record_open_span *)(stacks + stack_bytes),
+                               .populated = whole || bytes <= HASTE_BYTES};
     ring->slots_offset = offset;
     ring->slots = (uint32_t)(bytes / CAP_SLOT);
     atomic_store_explicit(&ring->state, CAP_RING_FREE, memory_order_relaxed);
@@ -85,19 +112,19 @@ static bool make_ring(uint32_t index)
     return true;
 }
 
-static bool ring_prepare_locked(void)
+static bool ring_prepare_locked(bool whole)
 {
     uint32_t used = atomic_load_explicit(&session.header->rings_used, memory_order_relaxed);
 
-    return used < CAP_RINGS_MAX && make_ring(used);
+    return used < CAP_RINGS_MAX && make_ring(used, whole);
 }
 
-bool ring_prepare(void)
+bool ring_prepare(bool whole)
 {
     bool made;
 
     lock_take(&record_page->rings_lock);
-    made = ring_prepare_locked();
+    made = ring_prepare_locked(whole);
     lock_give(&record_page->rings_lock);
     return made;
 }
@@ -130,7 +157,7 @@ static void enter_ring(struct record_thread *thread, uint32_t index)
     thread->head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     thread->check_at = thread->head; /* the first record looks at tail */
     thread->stack = session.views[index].stack;
-    thread->depth = thread->skipped = 0;
+    thread->depth = 0;
     thread->span = CAP_SPAN_REGION;
     thread->step = 0;
     thread->span_next = thread->span_limit = 0;
@@ -142,7 +169,7 @@ bool ring_acquire(struct record_thread *thread)
 
     lock_take(&record_page->rings_lock);
     index = find_free();
-    if (index < 0 && ring_prepare_locked()) index = find_free();
+    if (index < 0 && ring_prepare_locked(false)) index = find_free();
     if (index >= 0) enter_ring(thread, (uint32_t)index);
     lock_give(&record_page->rings_lock);
     if (index < 0) {
@@ -214,11 +241,7 @@ struct cap_record *ring_slot_slow(struct record_thread *thread, enum ring_room r
         return NULL;
     ok = look(thread, room) || (session.settings.overflow == CG_OVERFLOW_BLOCK && wait_for_room(thread)) ||
          (room == RING_MUST && look(thread, room));
-    if (!ok) {
-        _Atomic uint64_t *counter = room == RING_MUST ? &thread->ring->lost_ends : &thread->ring->lost;
-        atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
-                              memory_order_relaxed);
-    }
+    if (!ok && room == RING_MAY_DROP) ring_lose(thread);
     errno = past;
     return ok ? &thread->slots[thread->head & thread->mask] : NULL;
 }

@@ -147,13 +147,24 @@ static bool lay_out(struct layout *layout)
     return true;
 }
 
+/* The parent's capture file, in a forked child: its strings are wanted once more. */
+static struct {
+    struct cap_header *header;
+    size_t bytes;
+} parent;
+
 static bool write_names(void)
 {
     struct cap_header *header = session.header;
 
+    header->api_count = hook_api_count;
+    if (parent.header) {
+        header->api_first = parent.header->api_first;
+        return strings_inherit((const char *)parent.header + parent.header->strings_offset,
+                               atomic_load_explicit(&parent.header->strings_used, memory_order_acquire));
+    }
     strings_append("", 0, 0);
     header->api_first = (uint32_t)(atomic_load_explicit(&header->strings_used, memory_order_relaxed) / 8);
-    header->api_count = hook_api_count;
     for (uint32_t i = 0; i < hook_api_count; i++)
         if (!strings_append(hook_api_names[i], strlen(hook_api_names[i]), 0)) return false;
     return true;
@@ -244,7 +255,8 @@ static void forget_parent(void)
     if (session.pid == 0) return;
     for (unsigned i = 0; i < CAP_RINGS_MAX && session.views[i].slots; i++)
         munmap(session.views[i].slots, (session.rings[i].slots) * (size_t)CAP_SLOT);
-    if (session.header) munmap(session.header, session.map_bytes);
+    parent.header = session.header;
+    parent.bytes = session.map_bytes;
     session.header = NULL;
     file_close(&session.capture);
     file_close(&session.part);
@@ -275,7 +287,9 @@ static uint32_t measure_record(void)
 static bool fill_session(void)
 {
     struct cap_header *header = session.header;
-    const struct meta_settled nothing = {.phase = CG_PHASE_INFER};
+    const struct meta_settled nothing = {
+        .phase = session.settings.phase == CG_PHASE_SET_TRAIN ? CG_PHASE_TRAIN : CG_PHASE_INFER};
+    uint64_t magic;
     int error;
 
     live_reset();
@@ -291,11 +305,11 @@ static bool fill_session(void)
     describe_time(header->first.realtime_ns);
     session.record_ns_1024 = measure_record();
     *meta_write(header->meta, &nothing) = '\0';
-    if (!ring_prepare()) return refuse("no room for a ring in ", session.capture.path, ENOMEM);
+    if (!ring_prepare(false)) return refuse("no room for a ring in ", session.capture.path, ENOMEM);
     if ((error = writer_open()) != 0) return refuse("cannot write ", session.part.path, error);
-    /* The magic last: a file that has it is whole. */
-    atomic_thread_fence(memory_order_release);
-    memcpy(header->magic, CAP_MAGIC, sizeof header->magic);
+    memcpy(&magic, CAP_MAGIC, sizeof magic);
+    /* Release: the magic last, so that a file which has it is whole. */
+    atomic_store_explicit((_Atomic uint64_t *)(void *)header->magic, magic, memory_order_release);
     return true;
 }
 
@@ -321,7 +335,10 @@ static bool open_locked(void)
     describe_host();
     describe_entrypoint();
     if (!make_files()) return false;
-    if (!fill_session()) {
+    bool filled = fill_session();
+    if (parent.header) munmap(parent.header, parent.bytes);
+    parent.header = NULL;
+    if (!filled) {
         remove_files();
         return false;
     }

@@ -26,7 +26,8 @@ struct ring_view {
     struct record_open_span *stack; /* of the owner */
     struct record_open_span *open;  /* the writer's: spans begun and written, not ended; depth of them */
     uint32_t open_depth;
-    uint64_t drained; /* the writer's: slots that it has formatted */
+    _Atomic bool populated; /* all of its pages are there */
+    uint64_t drained;       /* the writer's: slots that it has formatted */
 };
 
 struct session_device {
@@ -77,6 +78,9 @@ uint64_t session_lost(uint32_t ring);
 
 /* strings.c: empties the table of known strings; part of opening. */
 bool strings_reset(void);
+/* Takes over a parent's strings, each under its number: what hooks remember of them stays right in a forked
+ * child. False: no room. */
+bool strings_inherit(const char *strings, uint64_t bytes);
 /* Appends without looking whether it is known; 0: no room. */
 uint32_t strings_append(const char *bytes, size_t length, unsigned step);
 

@@ -29,7 +29,10 @@ static uint32_t begin_span(struct record_call *call, enum cap_span_source source
     struct cap_record *slot;
     uint16_t step = name_step(name);
 
-    if (unlikely(thread->depth == RECORD_DEPTH_MAX) || !(slot = ring_slot(thread, RING_MAY_DROP))) {
+    bool deep = thread->depth == RECORD_DEPTH_MAX;
+
+    if (unlikely(deep)) ring_lose(thread);
+    if (unlikely(deep) || !(slot = ring_slot(thread, RING_MAY_DROP))) {
         atomic_fetch_add_explicit(&session.lost_type[CAP_SPAN_BEGIN], 1, memory_order_relaxed);
         return 0;
     }

@@ -68,21 +68,51 @@ static uint32_t find(uint32_t hash, const char *bytes, size_t length, uint32_t *
     }
 }
 
+/* Has the file system promise the area up to end. */
+static bool allocate(uint64_t end)
+{
+    uint64_t more = end - allocated > ALLOCATE_BYTES ? end - allocated : ALLOCATE_BYTES;
+
+    if (end <= allocated) return true;
+    if (more > session.header->strings_bytes - allocated) more = session.header->strings_bytes - allocated;
+    if (file_allocate(&session.capture, session.header->strings_offset + allocated, more)) return false;
+    allocated += more;
+    return true;
+}
+
+static void remember(uint32_t hash, uint32_t at, uint32_t number)
+{
+    table_used++;
+    /* Release: the string's bytes come before the slot that tells of them. */
+    atomic_store_explicit(&table[at], (uint64_t)hash << 32 | number, memory_order_release);
+}
+
+bool strings_inherit(const char *strings, uint64_t bytes)
+{
+    uint32_t head, at;
+
+    if (!allocate(bytes)) return false;
+    memcpy(session.strings, strings, bytes);
+    atomic_store_explicit(&session.header->strings_used, bytes, memory_order_release);
+    for (uint64_t offset = 0; offset < bytes && table_used < TABLE_SLOTS / 2;
+         offset += CAP_STRING_BYTES(CAP_STRING_LENGTH(head))) {
+        const char *string = session.strings + offset + 4;
+
+        memcpy(&head, session.strings + offset, 4);
+        uint32_t hash = (uint32_t)XXH64(string, CAP_STRING_LENGTH(head), 0);
+        if (offset > 0 && !find(hash, string, CAP_STRING_LENGTH(head), &at))
+            remember(hash, at, (uint32_t)(offset / 8));
+    }
+    return true;
+}
+
 uint32_t strings_append(const char *bytes, size_t length, unsigned step)
 {
     uint64_t offset = atomic_load_explicit(&session.header->strings_used, memory_order_relaxed);
     uint64_t end = offset + CAP_STRING_BYTES(length);
     uint32_t head = CAP_STRING_HEAD(length, step);
 
-    if (end > session.header->strings_bytes) return 0;
-    if (end > allocated) {
-        uint64_t more = end - allocated > ALLOCATE_BYTES ? end - allocated : ALLOCATE_BYTES;
-
-        if (more > session.header->strings_bytes - allocated)
-            more = session.header->strings_bytes - allocated;
-        if (file_allocate(&session.capture, session.header->strings_offset + allocated, more)) return 0;
-        allocated += more;
-    }
+    if (end > session.header->strings_bytes || !allocate(end)) return 0;
     memcpy(session.strings + offset, &head, 4);
     memcpy(session.strings + offset + 4, bytes, length);
     /* Release: the bytes come before the length of the area that holds them. */
@@ -102,10 +132,7 @@ uint32_t record_string(const char *bytes, size_t length)
     number = find(hash, bytes, length, &at);
     if (!number && table_used < TABLE_SLOTS / 2) {
         number = strings_append(bytes, length, step_of(bytes, length));
-        if (number) {
-            table_used++;
-            atomic_store_explicit(&table[at], (uint64_t)hash << 32 | number, memory_order_release);
-        }
+        if (number) remember(hash, at, number);
     }
     lock_give(&record_page->strings_lock);
     return number;

@@ -274,6 +274,16 @@ int main(int argc, char **argv)
         }
         wait(NULL);
         everything();
+    } else if (strcmp(command, "fork-names") == 0) {
+        synchronise();
+        uint32_t kernel = intern("known before the fork");
+        if (fork() == 0) {
+            launch(kernel, 0);
+            launch(intern("known before the fork"), 0);
+            launch(intern("new in the child"), 0);
+            return 0;
+        }
+        wait(NULL);
     } else if (strcmp(command, "come-and-go") == 0) {
         for (unsigned i = 0; i < first; i++)
             threads(4, second);

@@ -137,6 +137,10 @@ def endings():
     equal(len(run.traces()), 2, 'fork: parent and child have a trace each')
     counts = sorted(len(kinds([json.loads(line) for line in open(t)], 'op')) for t in run.traces())
     equal(counts, [11, 22], 'fork: each its own calls')
+    run = Run('fork-names')
+    valid(run, 'fork with names')
+    launches = [[o['op_name'] for o in map(json.loads, open(t)) if 'grid' in o] for t in run.traces()]
+    equal(sorted(launches), [[], ['known before the fork'] * 2 + ['new in the child']], 'fork: numbers of strings stay right in the child')
     equal(Run('nothing').names, [], 'a program that records nothing leaves nothing')
     run = Run('close-all')
     equal(run.out, b'', 'closed descriptors: nothing written into files of the program')
