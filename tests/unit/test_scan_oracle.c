@@ -12,29 +12,32 @@
 enum { LINES = 100000, LONGEST = 2048 };
 
 static const char *const seeds[] = {
-    "{\"kind\":\"op\",\"span_id\":\"a\",\"op_name\":\"mm\",\"inputs\":[\"x\",\"y\\u00e9\"],\"output\":\"z\","
-    "\"shape\":[2,30,0],"
-    "\"dtype\":\"f32\",\"device\":\"cuda:0\",\"duration_ns\":7,\"timestamp_ns\":1234567890123,\"output_dense_"
-    "bytes\":24,"
-    "\"input_dense_bytes\":48,\"tid\":12,\"grid\":[1,2,3],\"x\":{\"y\":[1.5e3,-2,null,true,"
-    "\"\\ud83d\\ude00\"]}}",
-    "{\"input_dense_bytes\":1,\"device\":\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\",\"dtype\":\"q\",\"shape\":["
-    "],\"output\":null,"
-    "\"op_name\":\"n\",\"duration_ns\":3,\"span_id\":\"b\",\"kind\":\"op\"}",
-    "{\"kind\": \"memory\", \"timestamp_ns\": 10, \"storage_id\": \"7f00\", \"tensor_id\": \"7f00\", "
-    "\"span_id\": \"a\", "
-    "\"device\": \"cuda:0\", \"bytes\": 1024, \"action\": \"alloc\", \"shape\": [1,256], \"dtype\": \"f32\", "
-    "\"category\": "
-    "\"activation\"}",
-    "{\"kind\":\"tensor\",\"span_id\":\"r\",\"tensor_id\":\"t\",\"label\":\"l\",\"shape\":[4],\"dtype\":"
-    "\"f16\",\"device\":\"cpu\","
-    "\"requires_grad\":true,\"dense_bytes\":0,\"category\":\"other\"}",
+    ("{\"kind\":\"op\",\"span_id\":\"a\",\"op_name\":\"mm\",\"inputs\":[\"x\",\"y\\u00e9\"],\"output\":\"z\","
+     "\"shape\":[2,30,0],"
+     "\"dtype\":\"f32\",\"device\":\"cuda:0\",\"duration_ns\":7,\"timestamp_ns\":1234567890123,\"output_"
+     "dense_"
+     "bytes\":24,"
+     "\"input_dense_bytes\":48,\"tid\":12,\"grid\":[1,2,3],\"x\":{\"y\":[1.5e3,-2,null,true,"
+     "\"\\ud83d\\ude00\"]}}"),
+    ("{\"input_dense_bytes\":1,\"device\":\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\",\"dtype\":\"q\",\"shape\":"
+     "["
+     "],\"output\":null,"
+     "\"op_name\":\"n\",\"duration_ns\":3,\"span_id\":\"b\",\"kind\":\"op\"}"),
+    ("{\"kind\": \"memory\", \"timestamp_ns\": 10, \"storage_id\": \"7f00\", \"tensor_id\": \"7f00\", "
+     "\"span_id\": \"a\", "
+     "\"device\": \"cuda:0\", \"bytes\": 1024, \"action\": \"alloc\", \"shape\": [1,256], \"dtype\": "
+     "\"f32\", "
+     "\"category\": "
+     "\"activation\"}"),
+    ("{\"kind\":\"tensor\",\"span_id\":\"r\",\"tensor_id\":\"t\",\"label\":\"l\",\"shape\":[4],\"dtype\":"
+     "\"f16\",\"device\":\"cpu\","
+     "\"requires_grad\":true,\"dense_bytes\":0,\"category\":\"other\"}"),
     "{\"kind\":\"device_memory\",\"timestamp_ns\":1,\"device\":\"d\",\"used_bytes\":5,\"free_bytes\":null}",
-    "{\"kind\":\"device_interval\",\"span_id\":\"a\",\"device\":\"d\",\"stream_id\":\"s\\/"
-    "\\n\",\"clock_id\":\"c\",\"backend\":"
-    "\"b\",\"start_ns\":0,\"duration_ns\":1,\"activity\":\"kernel\"}",
-    "{\"kind\":\"gradient\",\"event_id\":\"g\",\"root\":\"r\",\"key\":\"k\",\"state\":\"non_finite\","
-    "\"norm\":-1.25e-7}",
+    ("{\"kind\":\"device_interval\",\"span_id\":\"a\",\"device\":\"d\",\"stream_id\":\"s\\/"
+     "\\n\",\"clock_id\":\"c\",\"backend\":"
+     "\"b\",\"start_ns\":0,\"duration_ns\":1,\"activity\":\"kernel\"}"),
+    ("{\"kind\":\"gradient\",\"event_id\":\"g\",\"root\":\"r\",\"key\":\"k\",\"state\":\"non_finite\","
+     "\"norm\":-1.25e-7}"),
     "{\"kind\":\"gradient\",\"event_id\":\"g\",\"root\":\"r\",\"key\":\"k\",\"state\":\"zero\",\"norm\":12}",
     "{\"kind\":\"edge\",\"edge_kind\":\"call\",\"from_span\":\"a\",\"to_span\":\"b\",\"host_duration_ns\":1}",
     "{\"from_tensor\":\"a\",\"edge_kind\":\"data\",\"to_tensor\":\"b\",\"kind\":\"edge\",\"from_span\":3}",
