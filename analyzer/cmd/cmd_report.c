@@ -40,7 +40,8 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     status = staging_check(destination, error);
     /* The receipt must not be written into the bundle that it is about; asked before that exists. */
     if (status == 0) status = output_check(output, destination, (const char *const[]){trace}, 1, error);
-    if (status == 0) status = bundle_publish(trace, NULL, destination, &bundle, error);
+    if (status == 0)
+        status = bundle_publish(trace, argument(arguments, "nsight-dir")->text, destination, &bundle, error);
     free(trace);
     if (status != 0) return status;
     struct receipt receipt = {destination, &bundle};
@@ -56,11 +57,17 @@ static const struct option_spec options[] = {
      .argument = "DIR",
      .about = "the bundle to make; it must not exist yet",
      .required = true},
+    {.name = "nsight-dir",
+     .type = OPTION_DIR,
+     .argument = "DIR",
+     .about = "reports of nsys stats (CSV) that become part of the bundle and its evidence"},
     OPTION_OUTPUT,
     OPTION_FORMAT,
 };
 static const struct command_example examples[] = {
     {"cg-analyze report step10.jsonl --bundle runs/step10", "keep a capture as evidence"},
+    {"cg-analyze report step10.jsonl --nsight-dir nsys --bundle runs/step10",
+     "the same with what Nsight Systems saw of the run"},
 };
 
 const struct command command_report = {

@@ -201,7 +201,7 @@ static int derive(struct staging *staging, struct cg_error *error)
         return cg_fail(error, CG_EXIT_IO, "out of memory");
     int fd = openat(staging->fd, "trace.jsonl", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     int status = fd < 0 ? cg_fail(error, CG_EXIT_IO, "%s: %s", name, strerror(errno))
-                        : bundle_derive(name, fd, &trace, &evidence, error);
+                        : bundle_derive(staging->fd, name, fd, &trace, &evidence, error);
     if (status == 0) {
         status = write_evidence(staging, &evidence, error);
         if (status == 0) status = write_report(staging, &evidence, error);

@@ -296,7 +296,7 @@ SHAPE(manifest_run, REQUIRED("id", STRING), OMITTED("started_at", STRING))
 SHAPE(manifest_correlation, REQUIRED("id", STRING))
 SHAPE(manifest_tool, REQUIRED("name", STRING), REQUIRED("version", STRING))
 SHAPE(manifest_hardware, OMITTED("host", STRING), DEFAULT("devices", STRINGS, no_list))
-SHAPE(manifest, REQUIRED("schema", STRING), REQUIRED("run", OBJECT(shape_manifest_run)),
+EXPORTED(manifest, REQUIRED("schema", STRING), REQUIRED("run", OBJECT(shape_manifest_run)),
       REQUIRED("correlation", OBJECT(shape_manifest_correlation)),
       REQUIRED("tool", OBJECT(shape_manifest_tool)), REQUIRED("commands", STRINGS),
       REQUIRED("hardware", OBJECT(shape_manifest_hardware)), REQUIRED("source_revisions", MAP(string_type)),

@@ -11,7 +11,8 @@
     T(health)                                                                                                \
     T(capabilities)                                                                                          \
     T(timing) T(memory) T(graph) T(graph_summary) T(node) T(edge) T(tensor) T(gradient) T(tensor_stats)      \
-        T(host_cost) T(device_cost) T(heavy_span) T(activations) T(activation_state) T(activation_operation)
+        T(host_cost) T(device_cost) T(heavy_span) T(activations) T(activation_state) T(activation_operation) \
+        T(manifest)
 #define PACKET_SHAPE_DECLARATION(name) extern const struct shape_type shape_of_##name;
 PACKET_SHAPES(PACKET_SHAPE_DECLARATION)
 #undef PACKET_SHAPE_DECLARATION

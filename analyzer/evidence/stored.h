@@ -27,6 +27,10 @@ bool places_make(struct shape_reader *reader, const char *list, struct places *p
 /* Fills evidence->gpu from the object; false when memory is short. */
 bool stored_gpu(struct shape_reader *reader, const char *object, struct gpu_evidence *gpu);
 
+/* Fills gpu->manifest from the object of a checked document; texts are the reader's. False when memory is
+ * short. */
+bool stored_manifest(struct shape_reader *reader, const char *object, struct gpu_evidence *gpu);
+
 /* Fills evidence->activations and the timings of its operations; CG_EXIT_INPUT when an id is not that of its
  * op. */
 int stored_activations(struct evidence *evidence, const char *name, struct cg_error *error);

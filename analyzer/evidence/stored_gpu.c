@@ -121,6 +121,13 @@ static void read_manifest(struct reading *reading, const char *object)
               manifest->artifacts.count, manifest->artifacts.at[row] = artifact(reading, element));
 }
 
+bool stored_manifest(struct shape_reader *reader, const char *object, struct gpu_evidence *gpu)
+{
+    struct reading reading = {reader, gpu, true};
+    read_manifest(&reading, object);
+    return reading.enough && !reader->scan.no_memory;
+}
+
 static void read_ledger(struct reading *reading, const char *object, struct gpu_ledger *ledger)
 {
     read_texts(reading, member(reading, object, "expected"), &ledger->expected);
