@@ -80,7 +80,7 @@ static void member_run(struct json_doc *doc, const struct gpu_manifest *manifest
     doc_object_end(doc);
 }
 
-static void emit_manifest(struct json_doc *doc, const struct gpu_manifest *manifest)
+void emit_gpu_manifest(struct json_doc *doc, const struct gpu_manifest *manifest)
 {
     doc_object(doc);
     member_text(doc, "schema", manifest->schema);
@@ -112,7 +112,7 @@ static void emit_binding(struct json_doc *doc, const struct gpu_evidence *gpu)
     doc_member_string(doc, "binding", gpu_binding_name(gpu->binding));
     if (gpu->manifest.present) {
         doc_key(doc, "manifest");
-        emit_manifest(doc, &gpu->manifest);
+        emit_gpu_manifest(doc, &gpu->manifest);
     }
     member_texts(doc, "diagnostics", &gpu->provenance_diagnostics);
     doc_object_end(doc);

@@ -142,6 +142,7 @@ const char *gpu_status_name(enum gpu_status status);
 const char *gpu_binding_name(enum gpu_binding binding);
 /* The whole object, and its parts that queries show by themselves. */
 void emit_gpu(struct json_doc *doc, const struct gpu_evidence *gpu);
+void emit_gpu_manifest(struct json_doc *doc, const struct gpu_manifest *manifest);
 void emit_gpu_coverage(struct json_doc *doc, const struct gpu_evidence *gpu);
 void emit_gpu_summary_row(struct json_doc *doc, const struct gpu_summary_row *row);
 void emit_gpu_timeline_row(struct json_doc *doc, const struct gpu_timeline_row *row);

@@ -167,8 +167,7 @@ static void take_entry(struct nsight *nsight, const char *name, size_t number)
         nsight->no_memory = true;
 }
 
-/* Opens the directory and lists its regular files; false after setting failure. */
-static bool list_directory(struct nsight *nsight, int at, const char *dir)
+bool nsight_list(struct nsight *nsight, int at, const char *dir)
 {
     struct dirent **entries = NULL;
     int count = -1;
@@ -197,13 +196,18 @@ static bool has_extension(struct cg_text name, const char *extension)
     return dot && dot != name.bytes && strcmp(dot + 1, extension) == 0;
 }
 
+bool nsight_raw_report(struct cg_text name)
+{
+    return has_extension(name, "nsys-rep") || has_extension(name, "qdrep");
+}
+
 static void hash_raw_reports(struct nsight *nsight)
 {
     for (size_t i = 0; i < nsight->files.count && !nsight->failure.bytes; i++) {
         struct cg_text name = nsight->files.at[i];
         char hex[SHA256_HEX];
         uint64_t size;
-        if (!has_extension(name, "nsys-rep") && !has_extension(name, "qdrep")) continue;
+        if (!nsight_raw_report(name)) continue;
         int fault = nsight_hash(nsight, name, &size, hex);
         if (fault)
             nsight->failure = arena_printf(&nsight->gpu->arena, "the raw report %s cannot be read: %s",
@@ -280,7 +284,7 @@ static void correlate(struct nsight *nsight)
 /* The order of work of nsight.md 1. */
 static void load(struct nsight *nsight, int at, const char *dir)
 {
-    if (!list_directory(nsight, at, dir)) return;
+    if (!nsight_list(nsight, at, dir)) return;
     hash_raw_reports(nsight);
     if (nsight->failure.bytes) return;
     nsight_read_manifest(nsight);
@@ -294,7 +298,7 @@ static void load(struct nsight *nsight, int at, const char *dir)
     set_status(nsight);
 }
 
-static void release(struct nsight *nsight)
+void nsight_release(struct nsight *nsight)
 {
     for (unsigned i = 0; i < NSIGHT_SUMMARIES; i++)
         free(nsight->totals[i].at);
@@ -325,7 +329,7 @@ int nsight_load(int at, const char *dir, const struct nsight_labels *labels, str
         enough = failure && gpu_make_empty(gpu, GPU_FAILED, failure);
         free(failure);
     }
-    if (nsight.strings) release(&nsight);
+    if (nsight.strings) nsight_release(&nsight);
     if (enough) return 0;
     gpu_free(gpu);
     return cg_fail(error, CG_EXIT_IO, "%s: out of memory for the Nsight reports", dir);

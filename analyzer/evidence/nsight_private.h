@@ -81,6 +81,12 @@ void nsight_finish_rows(struct nsight *nsight);
  * failure within a part; across parts such rows stay apart. */
 bool nsight_merge(struct nsight_totals *totals, size_t first, bool across_parts);
 
+/* Opens the directory and lists its regular files; false after setting failure. */
+bool nsight_list(struct nsight *nsight, int at, const char *dir);
+/* Does the name say a raw report, of new or old versions? */
+bool nsight_raw_report(struct cg_text name);
+/* Frees what is not the evidence's. */
+void nsight_release(struct nsight *nsight);
 /* Opens a regular file below the directory without following links; -1 with errno. */
 int nsight_open(const struct nsight *nsight, struct cg_text path);
 /* Size and digest of a file. 0, or an errno value. */
