@@ -11,12 +11,12 @@ int main(void)
 {
     CUdeviceptr address = 0;
     printf("pid %d\n", getpid() > 0);
-    int result = cuMemAlloc_v2(&address, 512);
-    printf("alloc %d %#llx\n", result, address);
-    printf("free %d\n", cuMemFree_v2(address));
+    CUresult result = cuMemAlloc_v2(&address, 512);
+    printf("alloc %d %#llx\n", (int)result, address);
+    printf("free %d\n", (int)cuMemFree_v2(address));
     /* A function by its symbol and by its address is the same function. */
     CUresult (*volatile by_address)(CUdeviceptr *, size_t) = cuMemAlloc_v2;
     result = by_address(&address, 64);
-    printf("alloc %d\n", result);
+    printf("alloc %d\n", (int)result);
     return 0;
 }
