@@ -2,8 +2,13 @@
 #ifndef CGTRACE_LAUNCHER_LAUNCHER_H
 #define CGTRACE_LAUNCHER_LAUNCHER_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/settings.h"
 
 /* Exit statuses of our own; all others are the program's. Those of a program that cannot be run are a
  * shell's. */
@@ -42,5 +47,15 @@ const char *obstacle_text(enum preload_obstacle obstacle);
 bool find_program(const char *name, char *buffer, size_t size);
 /* libcgtrace.so beside this executable, or in ../lib, in buffer; false when it is in neither. */
 bool find_library(char *buffer, size_t size);
+
+/* What must be known before the program runs, to tell afterwards why it died. */
+struct death_watch {
+    uint64_t oom_kills;
+    int64_t begin_ns;
+};
+void death_watch(struct death_watch *watch);
+/* Writes how the program ended beside each capture file that it left unfinished; recovery states it as the
+ * reason. */
+void death_write(const struct death_watch *watch, const struct settings *settings, pid_t pid, int status);
 
 #endif

@@ -67,22 +67,25 @@ static _Noreturn void die_by(int number)
     _exit(128 + number);
 }
 
-static int await(pid_t pid)
+static int await(pid_t pid, const struct death_watch *watch, const struct settings *settings)
 {
     int status;
 
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return complain(EXIT_CANNOT_RECORD, "cannot wait for the program: %s", strerror(errno));
+    death_write(watch, settings, pid, status);
     if (WIFSIGNALED(status)) die_by(WTERMSIG(status));
     return WEXITSTATUS(status);
 }
 
-static int run(char **argv, const char *library)
+static int run(char **argv, const char *library, const struct settings *settings)
 {
+    struct death_watch watch;
     sigset_t all, past;
     pid_t pid;
 
+    death_watch(&watch);
     /* No signal is lost between fork() and the program's pid being known. */
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &past);
@@ -100,7 +103,7 @@ static int run(char **argv, const char *library)
     }
     sigprocmask(SIG_SETMASK, &past, NULL);
     if (pid < 0) return complain(EXIT_CANNOT_RECORD, "cannot start a process: %s", strerror(errno));
-    return await(pid);
+    return await(pid, &watch, settings);
 }
 
 int command_record(int argc, char **argv)
@@ -124,7 +127,7 @@ int command_record(int argc, char **argv)
     enum preload_obstacle obstacle = inspect_program(program, &culprit);
     if (*obstacle_text(obstacle))
         return complain(EXIT_CANNOT_RECORD, "%s %s; nothing was run", culprit, obstacle_text(obstacle));
-    return run(argv + first, library);
+    return run(argv + first, library, &settings);
 }
 
 void help_record(void)

@@ -102,7 +102,22 @@ def ends():
     check('standard input and output pass through', p.stdout == 'through\n', p.stdout)
 
 
+def deaths(folder):
+    """A killed program: the reason is written down, and recovery states it."""
+    command = [CGTRACE, 'record', '--output', 'x.jsonl', '--', f'{BUILD}/tests/programs/endings', 'kill']
+    environment = dict(os.environ, LD_LIBRARY_PATH=f'{BUILD}/sim', CGTRACE_QUIET='1')
+    p = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=60)
+    check('the program was killed', p.returncode == -signal.SIGKILL, (p.returncode, p.stderr))
+    note = f'{folder}/x.jsonl.cgt.end'
+    check('how it died is written beside the capture file', os.path.exists(note) and open(note).read().startswith('killed by signal 9 (SIGKILL)'),
+          os.listdir(folder))
+    subprocess.run([f'{BUILD}/cg-analyze', 'recover', f'{folder}/x.jsonl.cgt', '--output', f'{folder}/r.jsonl'], check=True, capture_output=True)
+    last = open(f'{folder}/r.jsonl').read().splitlines()[-1]
+    check('recovery states it', '"outcome":"failed"' in last and 'killed by signal 9 (SIGKILL)' in last, last)
+
+
 with tempfile.TemporaryDirectory() as folder:
+    deaths(folder)
     environment()
     wrong_uses()
     obstacles(folder)
