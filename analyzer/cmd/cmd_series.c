@@ -36,20 +36,21 @@ static int write_series(const struct arguments *arguments, const char *const *ro
     return status;
 }
 
-/* Names every capture that is not published, with its state. */
+/* Names every capture that is not published, each on a line. */
 static int require_published(const char *manifest, const struct campaign *campaign, struct cg_error *error)
 {
-    char list[900] = "";
-    size_t used = 0;
+    size_t wanting = 0;
 
     for (size_t i = 0; i < campaign->count; i++) {
         const struct campaign_capture *capture = &campaign->captures[i];
-        if (capture->state == CAMPAIGN_PUBLISHED || used >= sizeof list) continue;
-        used += (size_t)snprintf(list + used, sizeof list - used, "%sstep %llu (%s): %s", used ? "; " : "",
-                                 (unsigned long long)capture->capture_step, capture->bundle,
-                                 campaign_state_name(capture->state));
+        if (capture->state == CAMPAIGN_PUBLISHED) continue;
+        fprintf(stderr, "cg-analyze: step %llu (%s): %s\n", (unsigned long long)capture->capture_step,
+                capture->bundle, campaign_state_name(capture->state));
+        wanting++;
     }
-    return used ? cg_fail(error, CG_EXIT_CONDITION, "%s: not published: %s", manifest, list) : 0;
+    return wanting ? cg_fail(error, CG_EXIT_CONDITION, "%s: %zu of %zu planned captures are not published",
+                             manifest, wanting, campaign->count)
+                   : 0;
 }
 
 static int from_manifest(const struct arguments *arguments, const char *manifest, struct cg_error *error)

@@ -1,12 +1,17 @@
 #include "analyzer/evidence/campaign.h"
 
 #include <errno.h>
-#include <jansson.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "analyzer/evidence/shape.h"
+
+enum { PLAN_BYTES = 64 << 20 };
 
 const char *campaign_state_name(enum campaign_state state)
 {
@@ -41,19 +46,6 @@ static bool plan_path_safe(const char *path)
     return true;
 }
 
-/* A string member without NUL bytes; NULL when it is something else. */
-static const char *text_member(const json_t *object, const char *name)
-{
-    const json_t *value = json_object_get(object, name);
-    const char *text = json_string_value(value);
-    return text && strlen(text) == json_string_length(value) ? text : NULL;
-}
-
-static bool blank(const char *text)
-{
-    return cg_text_blank((struct cg_text){text, strlen(text)});
-}
-
 /* Where the bundles' paths begin: the directory part of the plan's path as given. */
 static char *join_base(const char *plan, const char *bundle)
 {
@@ -63,21 +55,25 @@ static char *join_base(const char *plan, const char *bundle)
     return asprintf(&path, "%.*s%s", base, plan, bundle) < 0 ? NULL : path;
 }
 
-static int read_capture(struct campaign *campaign, const char *path, const json_t *item, size_t number,
-                        struct cg_error *error)
+/* A copy ended by a NUL; a path with a NUL in it cannot be one, and is kept as the empty path. */
+static char *copy_path(struct cg_text text)
 {
-    const json_t *step = json_object_get(item, "capture_step");
-    const char *bundle = text_member(item, "bundle");
-    struct campaign_capture *capture = &campaign->captures[campaign->count];
+    return strdup(strlen(text.bytes) == text.length ? text.bytes : "");
+}
 
-    if (!json_is_integer(step) || json_integer_value(step) < 0 || !bundle)
-        return cg_fail(error, CG_EXIT_INPUT,
-                       "%s: planned[%zu]: expected an object with capture_step and bundle", path, number);
-    capture->capture_step = (uint64_t)json_integer_value(step);
-    capture->bundle = strdup(bundle);
-    capture->root = join_base(path, bundle);
+static int read_capture(struct campaign *campaign, const char *path, struct shape_reader *reader,
+                        const char *item, struct cg_error *error)
+{
+    struct campaign_capture *capture = &campaign->captures[campaign->count];
+    struct cg_text bundle = shape_text(reader, shape_member(reader, item, "bundle"));
+
+    if (bundle.bytes) bundle = arena_text(&campaign->arena, bundle.bytes, bundle.length);
+    if (!bundle.bytes) return out_of_memory(error);
+    capture->capture_step = shape_u64(reader, shape_member(reader, item, "capture_step"));
     campaign->count++;
-    return capture->bundle && capture->root ? 0 : out_of_memory(error);
+    capture->bundle = copy_path(bundle);
+    if (capture->bundle) capture->root = join_base(path, capture->bundle);
+    return capture->root ? 0 : out_of_memory(error);
 }
 
 static int compare_steps(const void *a, const void *b)
@@ -142,29 +138,53 @@ static int check_items(struct campaign *campaign, const char *path, struct cg_er
     return status;
 }
 
-static int take_plan(struct campaign *campaign, const char *path, const json_t *plan, struct cg_error *error)
-{
-    const char *schema = text_member(plan, "schema"), *id = text_member(plan, "campaign_id");
-    const char *entrypoint = text_member(plan, "entrypoint");
-    const json_t *planned = json_object_get(plan, "planned");
+/* ---- what it must look like (doc/spec/compare.md 2) ---- */
 
-    if (!json_is_object(plan) || !schema || !id || !entrypoint || !json_is_array(planned))
-        return cg_fail(error, CG_EXIT_INPUT,
-                       "%s: expected an object with schema, campaign_id, entrypoint and planned", path);
-    if (strcmp(schema, CAMPAIGN_SCHEMA) != 0)
-        return cg_fail(error, CG_EXIT_INPUT, "%s: schema: expected \"" CAMPAIGN_SCHEMA "\", found \"%s\"",
-                       path, schema);
-    campaign->campaign_id = strdup(id);
-    campaign->entrypoint = strdup(entrypoint);
-    campaign->captures = calloc(json_array_size(planned) + 1, sizeof *campaign->captures);
-    if (!campaign->campaign_id || !campaign->entrypoint || !campaign->captures) return out_of_memory(error);
-    int status = 0;
-    for (size_t i = 0; status == 0 && i < json_array_size(planned); i++)
-        status = read_capture(campaign, path, json_array_get(planned, i), i, error);
+#define STRING_FIELD(name)                                                                                   \
+    {                                                                                                        \
+        name, {SHAPE_STRING, NULL}, SHAPE_REQUIRED, NULL                                                     \
+    }
+static const struct shape_field capture_fields[] = {{"capture_step", {SHAPE_U64, NULL}, SHAPE_REQUIRED, NULL},
+                                                    STRING_FIELD("bundle")};
+static const struct shape capture_shape = {capture_fields, sizeof capture_fields / sizeof *capture_fields};
+static const struct shape_type capture_type = {SHAPE_OBJECT, &capture_shape};
+static const char *const schema_words[] = {CAMPAIGN_SCHEMA, NULL};
+static const struct shape_field plan_fields[] = {
+    {"schema", {SHAPE_ENUM, schema_words}, SHAPE_REQUIRED, NULL},
+    STRING_FIELD("campaign_id"),
+    STRING_FIELD("entrypoint"),
+    {"planned", {SHAPE_LIST, &capture_type}, SHAPE_REQUIRED, NULL}};
+static const struct shape plan_shape = {plan_fields, sizeof plan_fields / sizeof *plan_fields};
+static const struct shape_type plan_type = {SHAPE_OBJECT, &plan_shape};
+
+/* A member that must not be blank. */
+static int take_text(struct campaign *campaign, const char *path, struct shape_reader *reader,
+                     const char *name, struct cg_text *text, struct cg_error *error)
+{
+    struct cg_text value = shape_text(reader, shape_member(reader, shape_document(reader), name));
+    if (value.bytes) *text = arena_text(&campaign->arena, value.bytes, value.length);
+    if (!text->bytes) return out_of_memory(error);
+    return cg_text_blank(*text) ? cg_fail(error, CG_EXIT_INPUT, "%s: %s: is blank", path, name) : 0;
+}
+
+static int take_plan(struct campaign *campaign, const char *path, struct shape_reader *reader,
+                     struct cg_error *error)
+{
+    size_t count = 0;
+    int status = shape_check(reader, &plan_type, error);
+    if (status == 0) status = take_text(campaign, path, reader, "campaign_id", &campaign->campaign_id, error);
+    if (status == 0) status = take_text(campaign, path, reader, "entrypoint", &campaign->entrypoint, error);
     if (status != 0) return status;
-    if (blank(id)) return cg_fail(error, CG_EXIT_INPUT, "%s: campaign_id: is blank", path);
-    if (blank(entrypoint)) return cg_fail(error, CG_EXIT_INPUT, "%s: entrypoint: is blank", path);
-    if (campaign->count == 0) return cg_fail(error, CG_EXIT_INPUT, "%s: planned: is empty", path);
+    const char *planned = shape_member(reader, shape_document(reader), "planned");
+    for (const char *item = shape_first(reader, planned); item; item = shape_next(reader, item))
+        count++;
+    if (count == 0) return cg_fail(error, CG_EXIT_INPUT, "%s: planned: is empty", path);
+    campaign->captures = calloc(count, sizeof *campaign->captures);
+    if (!campaign->captures) return out_of_memory(error);
+    for (const char *item = shape_first(reader, planned); item; item = shape_next(reader, item)) {
+        status = read_capture(campaign, path, reader, item, error);
+        if (status != 0) return status;
+    }
     return check_items(campaign, path, error);
 }
 
@@ -174,20 +194,50 @@ static int by_step(const void *a, const void *b)
     return (x->capture_step > y->capture_step) - (x->capture_step < y->capture_step);
 }
 
+/* Reads the whole plan; *text is the caller's, with JSON_PADDING writable bytes behind it. */
+static int read_plan(const char *path, char **text, size_t *length, struct cg_error *error)
+{
+    struct stat file;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+    if (fd < 0)
+        return cg_fail(error, errno == EACCES ? CG_EXIT_IO : CG_EXIT_INPUT, "%s: %s", path, strerror(errno));
+    int status = 0;
+    *text = NULL;
+    *length = 0;
+    if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode))
+        status = cg_fail(error, CG_EXIT_INPUT, "%s: not a regular file", path);
+    else if (file.st_size > PLAN_BYTES)
+        status = cg_fail(error, CG_EXIT_INPUT, "%s: %lld bytes, at most %d are read", path,
+                         (long long)file.st_size, PLAN_BYTES);
+    else if (!(*text = malloc((size_t)file.st_size + JSON_PADDING)))
+        status = out_of_memory(error);
+    while (status == 0 && *length < (size_t)file.st_size) {
+        ssize_t got = read(fd, *text + *length, (size_t)file.st_size - *length);
+        if (got == 0) break;
+        if (got > 0)
+            *length += (size_t)got;
+        else if (errno != EINTR)
+            status = cg_fail(error, CG_EXIT_IO, "%s: %s", path, strerror(errno));
+    }
+    close(fd);
+    if (status != 0) free(*text);
+    return status;
+}
+
 int campaign_read(const char *path, struct campaign *campaign, struct cg_error *error)
 {
-    json_error_t fault;
-    struct stat file;
+    struct shape_reader reader;
+    char *text = NULL;
+    size_t length = 0;
 
     *campaign = (struct campaign){0};
-    if (stat(path, &file) != 0)
-        return cg_fail(error, errno == EACCES ? CG_EXIT_IO : CG_EXIT_INPUT, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(file.st_mode)) return cg_fail(error, CG_EXIT_INPUT, "%s: not a regular file", path);
-    json_t *plan = json_load_file(path, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &fault);
-    if (!plan)
-        return cg_fail(error, CG_EXIT_INPUT, "%s:%d:%d: %s", path, fault.line, fault.column, fault.text);
-    int status = take_plan(campaign, path, plan, error);
-    json_decref(plan);
+    int status = read_plan(path, &text, &length, error);
+    if (status != 0) return status;
+    shape_open(&reader, path, text, length);
+    status = take_plan(campaign, path, &reader, error);
+    shape_close(&reader);
+    free(text);
     if (status != 0)
         campaign_free(campaign);
     else
@@ -204,8 +254,7 @@ void campaign_free(struct campaign *campaign)
         free(campaign->captures[i].message);
     }
     free(campaign->captures);
-    free(campaign->campaign_id);
-    free(campaign->entrypoint);
+    arena_free(&campaign->arena);
     *campaign = (struct campaign){0};
 }
 
@@ -237,13 +286,12 @@ static bool keep_run_id(struct campaign_capture *capture, const struct run_facts
 static bool judge(const struct campaign *campaign, struct campaign_capture *capture,
                   const struct run_facts *facts, const struct comparison_receipt *receipt)
 {
-    struct cg_text expected = {campaign->entrypoint, strlen(campaign->entrypoint)};
-    char name[TEXT_NAME_SIZE];
+    char name[TEXT_NAME_SIZE], planned[TEXT_NAME_SIZE];
 
     capture->state = CAMPAIGN_IDENTITY_MISMATCH;
-    if (!text_equal(facts->entrypoint, expected))
+    if (!text_equal(facts->entrypoint, campaign->entrypoint))
         return set_message(capture, "entrypoint %s, the campaign's is %s", text_name(facts->entrypoint, name),
-                           campaign->entrypoint);
+                           text_name(campaign->entrypoint, planned));
     if (facts->capture_step != capture->capture_step)
         return set_message(capture, "capture_step %llu, planned is %llu",
                            (unsigned long long)facts->capture_step,
@@ -307,8 +355,8 @@ void emit_campaign_status(struct json_doc *doc, const struct campaign *campaign)
     }
     doc_object(doc);
     doc_member_string(doc, "schema", CAMPAIGN_STATUS_SCHEMA);
-    doc_member_string(doc, "campaign_id", campaign->campaign_id);
-    doc_member_string(doc, "entrypoint", campaign->entrypoint);
+    doc_member_bytes(doc, "campaign_id", campaign->campaign_id.bytes, campaign->campaign_id.length);
+    doc_member_bytes(doc, "entrypoint", campaign->entrypoint.bytes, campaign->entrypoint.length);
     doc_member_u64(doc, "planned", campaign->count);
     doc_member_u64(doc, "published", published);
     doc_member_u64(doc, "missing", missing);

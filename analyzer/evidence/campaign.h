@@ -33,7 +33,8 @@ struct campaign_capture {
 };
 
 struct campaign {
-    char *campaign_id, *entrypoint;
+    struct text_arena arena; /* owns the texts */
+    struct cg_text campaign_id, entrypoint;
     struct campaign_capture *captures; /* ascending capture_step */
     size_t count;
 };
