@@ -92,7 +92,10 @@ const char *json_number(struct json_scan *scan, const char *at, struct json_numb
 
 /* A number of class U. *value is unchanged on a fault. */
 const char *json_u64_slow(struct json_scan *scan, const char *at, uint64_t *value);
-static inline const char *json_u64(struct json_scan *scan, const char *at, uint64_t *value)
+
+/* A number of one to sixteen digits, as nearly all are: behind it. NULL, and *value is unchanged, for all else:
+ * longer ones, irregular ones, and what is no number. */
+static inline const char *json_u64_usual(const char *at, uint64_t *value)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     /* Eight digits at a time. Bytes of digits: those where '0' to '9', turned into 0 to 9, plus 0x76 has no
@@ -123,8 +126,16 @@ static inline const char *json_u64(struct json_scan *scan, const char *at, uint6
         *value = sum;
         return end;
     }
+#else
+    (void)at;
+    (void)value;
 #endif
-    return json_u64_slow(scan, at, value);
+    return NULL;
+}
+static inline const char *json_u64(struct json_scan *scan, const char *at, uint64_t *value)
+{
+    const char *end = json_u64_usual(at, value);
+    return __builtin_expect(end != NULL, 1) ? end : json_u64_slow(scan, at, value);
 }
 
 /* Any value, checked to the last byte and thrown away; open is the number of arrays and objects around it. */

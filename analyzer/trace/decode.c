@@ -9,6 +9,7 @@
 #include "analyzer/trace/decode_internal.h"
 
 static const struct pattern never = {.mask = PATTERN_NEVER};
+static const char no_text[16]; /* no string to compare with, but bytes to read */
 
 struct allocation {
     struct allocation *next;
@@ -67,14 +68,13 @@ static void free_allocations(struct decoder *decoder)
 
 /* layouts */
 
-static struct pattern pattern_of(const char *text, size_t length, const char *tail)
+static struct pattern pattern_of(const char *head, const char *text, const char *tail)
 {
     struct pattern pattern = never;
-    size_t tail_length = strlen(tail), whole = 1 + length + tail_length;
+    char whole_text[PATTERN_MAX + 1] = "";
+    int whole = snprintf(whole_text, sizeof whole_text, "%s%s%s", head, text, tail);
     if (whole > PATTERN_MAX) return pattern;
-    pattern.text[0] = '"';
-    memcpy(pattern.text + 1, text, length);
-    memcpy(pattern.text + 1 + length, tail, tail_length);
+    memcpy(pattern.text, whole_text, (size_t)whole);
     pattern.mask = (UINT64_C(1) << whole) - 1;
     pattern.length = (unsigned)whole;
     return pattern;
@@ -85,10 +85,29 @@ static struct pattern *patterns_of(struct decoder *decoder, unsigned set)
     return decoder->patterns + set * VALUES_MAX;
 }
 
-static void patterns_init(struct pattern *patterns, const struct values *values)
+static void patterns_init(struct pattern *patterns, const struct values *values, const char *head)
 {
     for (unsigned i = 0; i < values->count; i++)
-        patterns[i] = pattern_of(values->names[i], values->lengths[i], "\"");
+        patterns[i] = pattern_of(head, values->names[i], "\"");
+}
+
+static enum action action_of(const struct field *field, bool extras)
+{
+    if (field->presence == PRESENCE_EXTRA) return extras ? ACTION_OTHER : ACTION_SKIP;
+    switch ((enum field_type)field->type) {
+    case TYPE_STR:
+    case TYPE_OPT_STR:
+        return ACTION_STR;
+    case TYPE_U64:
+    case TYPE_OPT_U64:
+        return ACTION_U64;
+    case TYPE_ENUM:
+        return ACTION_ENUM;
+    case TYPE_U64_LIST:
+        return ACTION_U64_LIST;
+    default:
+        return ACTION_OTHER;
+    }
 }
 
 static void layout_init(struct layout *layout, const struct object_schema *schema, bool call, bool data,
@@ -102,13 +121,14 @@ static void layout_init(struct layout *layout, const struct object_schema *schem
             (field->presence == PRESENCE_IF_CALL && call) || (field->presence == PRESENCE_IF_DATA && data);
         bool foreign =
             !conditional && (field->presence == PRESENCE_IF_CALL || field->presence == PRESENCE_IF_DATA);
-        layout->key[i] = foreign ? never : pattern_of(field->key, field->key_length, "\":");
+        layout->key[i] = foreign ? never : pattern_of(",\"", field->key, "\":");
         layout->follower[i] = (uint8_t)i;
-        layout->action[i] = field->presence != PRESENCE_EXTRA ? field->type : ACTION_OTHER;
+        layout->action[i] = (uint8_t)action_of(field, extras);
         if (!foreign) layout->known |= bit;
         if (conditional || field->presence == PRESENCE_REQUIRED) layout->required |= bit;
         if (field->type == TYPE_ENUM && schema_values[field->argument].initial != 0) layout->defaults |= bit;
-        if (extras || field->presence != PRESENCE_EXTRA) layout->stored = i + 1;
+        if (field->presence != PRESENCE_EXTRA) layout->single |= bit;
+        if (extras || field->presence != PRESENCE_EXTRA) layout->stored |= bit;
     }
     layout->follower[schema->count] = NO_FIELD;
     layout->key[NO_FIELD] = never;
@@ -120,6 +140,8 @@ bool decoder_init(struct decoder *decoder, struct cg_strings *strings, bool extr
     *decoder = (struct decoder){.strings = strings, .extras = extras, .last_kind = CG_KIND_COUNT};
     decoder->layouts = calloc(LAYOUT_COUNT, sizeof *decoder->layouts);
     decoder->patterns = calloc((VALUES_COUNT + 1) * VALUES_MAX, sizeof *decoder->patterns);
+    decoder->starts = calloc(CG_KIND_COUNT, sizeof *decoder->starts);
+    decoder->list_memos = calloc(1U << LIST_MEMO_BITS, sizeof *decoder->list_memos);
     decoder->lists = block_zeroed(FIRST_LISTS * sizeof *decoder->lists);
     decoder->list_mask = FIRST_LISTS - 1;
     decoder->texts.text = block_resize(NULL, FIRST_TEXTS * sizeof *decoder->texts.text);
@@ -129,13 +151,15 @@ bool decoder_init(struct decoder *decoder, struct cg_strings *strings, bool extr
     decoder->u64_pool = block_resize(NULL, FIRST_POOL * sizeof *decoder->u64_pool);
     decoder->str_pool = block_resize(NULL, FIRST_POOL * sizeof *decoder->str_pool);
     decoder->u64_capacity = decoder->str_capacity = FIRST_POOL;
-    if (decoder->layouts == NULL || decoder->patterns == NULL || decoder->u64_pool == NULL ||
+    if (decoder->layouts == NULL || decoder->patterns == NULL || decoder->starts == NULL ||
+        decoder->list_memos == NULL || decoder->u64_pool == NULL ||
         decoder->str_pool == NULL || decoder->lists == NULL || decoder->texts.text == NULL ||
         decoder->last_texts.text == NULL)
         return false;
     for (unsigned i = 0; i < VALUES_COUNT; i++)
-        patterns_init(patterns_of(decoder, i), &schema_values[i]);
-    patterns_init(patterns_of(decoder, VALUES_COUNT), &schema_kinds);
+        patterns_init(patterns_of(decoder, i), &schema_values[i], "\"");
+    patterns_init(patterns_of(decoder, VALUES_COUNT), &schema_kinds, "\"");
+    patterns_init(decoder->starts, &schema_kinds, "{\"kind\":\"");
     for (unsigned i = 0; i < OBJECT_COUNT; i++)
         layout_init(&decoder->layouts[i], &schema_objects[i], true, false, extras);
     layout_init(&decoder->layouts[LAYOUT_EDGE_DATA], &schema_objects[OBJECT_EDGE], false, true, extras);
@@ -147,6 +171,8 @@ void decoder_free(struct decoder *decoder)
     free_allocations(decoder);
     free(decoder->layouts);
     free(decoder->patterns);
+    free(decoder->starts);
+    free(decoder->list_memos);
     block_free(decoder->lists);
     block_free(decoder->texts.text);
     block_free(decoder->last_texts.text);
@@ -161,6 +187,8 @@ void decoder_begin(struct decoder *decoder)
     decoder->last_texts = before;
     decoder->texts.text[0] = (struct text){0}; /* what an absent string refers to */
     decoder->texts.count = 1;
+    decoder->last_string.text = no_text;
+    decoder->last_string.length = 0;
     decoder->batch++;
 }
 
@@ -220,7 +248,7 @@ static inline const char *decode_value(struct decoder *decoder, const char *at, 
         value->u++;
         return at;
     case TYPE_U64_LIST:
-        return decode_u64_list(decoder, at, &layout->memo[index], &value->list);
+        return decode_u64_list(decoder, at, &value->list);
     case TYPE_STR_LIST:
         return decode_str_list(decoder, at, &value->list);
     case TYPE_OBJECT:
@@ -271,17 +299,19 @@ static bool is_kind(const char *bytes, size_t length)
     return length == 4 && memcmp(bytes, "kind", 4) == 0;
 }
 
-/* The key that stands here, its colon and the white space after it: a field, NO_FIELD or KIND_KEY. */
-static inline const char *next_key(struct decoder *decoder, const char *at, struct layout *layout,
+/* The key that stands here, its colon and the white space after it: a field, NO_FIELD or KIND_KEY. What stands
+ * before it has been taken. */
+static const char *next_key(struct decoder *decoder, const char *at, struct layout *layout,
                                    uint8_t *follower, unsigned *field)
 {
     const char *bytes;
     size_t length;
     const struct pattern *expected = &layout->key[*follower];
-    if (__builtin_expect(pattern_here(expected, at), 1)) {
+    uint64_t comma = 1;
+    decoder->field = NULL;
+    if (((pattern_bytes(expected, at - 1) | comma) & expected->mask) == expected->mask) {
         *field = *follower;
-        at += expected->length;
-        return __builtin_expect(*at <= ' ', 0) ? json_space(at) : at;
+        return json_space(at - 1 + expected->length);
     }
     if ((at = decode_key(decoder, at, &bytes, &length)) == NULL) return NULL;
     *field = find_field(layout, bytes, length);
@@ -302,17 +332,13 @@ static bool finish_object(struct decoder *decoder, const struct layout *layout, 
         decode_fail(decoder, NULL, "missing, but required");
         return false;
     }
+    for (uint32_t left = layout->stored & ~record->present; left != 0; left &= left - 1)
+        record->value[__builtin_ctz(left)] = (union value){0};
     for (uint32_t left = layout->defaults & ~seen; left != 0; left &= left - 1) {
         unsigned index = (unsigned)__builtin_ctz(left);
         record->value[index].u = schema_values[layout->schema->fields[index].argument].initial;
     }
     return true;
-}
-
-static void start_object(const struct layout *layout, struct record *record)
-{
-    record->present = 0;
-    memset(record->value, 0, layout->stored * sizeof *record->value);
 }
 
 static const char *decode_field(struct decoder *decoder, const char *at, struct layout *layout,
@@ -326,57 +352,127 @@ static const char *decode_field(struct decoder *decoder, const char *at, struct 
     return decode_value(decoder, at, layout, index, open, &record->value[index]);
 }
 
-/* The members of an object from the first key on, or from a later one, up to and with its closing brace.
- * kinds: how many members `kind` may still come, which have been dealt with already; -1 where `kind` has no
- * meaning. open: arrays and objects around the values, this object included. */
-static const char *decode_members(struct decoder *decoder, const char *at, struct layout *layout,
+/* Where the loop over the members stands. */
+struct member {
+    const char *key;
+    unsigned field;    /* or NO_FIELD, KIND_KEY, OBJECT_END */
+    uint8_t *follower; /* of the last field */
+};
+
+/* Behind a value that no expected key follows: white space, another key, the closing brace, or a defect. */
+static const char *unexpected_member(struct decoder *decoder, const char *at, struct layout *layout,
+                                     struct member *member)
+{
+    bool more;
+    decoder->field = member->field < NO_FIELD ? layout->schema->fields[member->field].key : NULL;
+    if ((at = list_goes_on(decoder, at, '}', &more)) == NULL) return NULL;
+    member->key = at;
+    member->field = OBJECT_END;
+    return more ? next_key(decoder, at, layout, member->follower, &member->field) : at;
+}
+
+/* From behind a value to the next one. Comma, key and colon are compared at once: 12 instructions a member. */
+static inline const char *next_member(struct decoder *decoder, const char *at, struct layout *layout,
+                                      struct member *member)
+{
+    const struct pattern *expected = &layout->key[*member->follower];
+    if (__builtin_expect(!pattern_here(expected, at), 0))
+        return unexpected_member(decoder, at, layout, member);
+    member->key = at + 1;
+    member->field = *member->follower;
+    at += expected->length;
+    return __builtin_expect(*at <= ' ', 0) ? json_space(at) : at;
+}
+
+/* A value as it usually stands: behind it; NULL for all else, which decode_field() decodes or refuses. */
+static inline const char *usual_value(struct decoder *decoder, const char *at, struct layout *layout,
+                                      unsigned field, union value *value)
+{
+    switch ((enum action)layout->action[field]) {
+    case ACTION_STR:
+        return decode_string_again(decoder, at, &layout->memo[field], &value->string);
+    case ACTION_U64:
+        return json_u64_usual(at, &value->u);
+    case ACTION_ENUM: {
+        unsigned set = layout->schema->fields[field].argument;
+        const struct pattern *pattern = patterns_of(decoder, set);
+        for (unsigned i = 0; i < schema_values[set].count; i++, pattern++) {
+            if (!pattern_here(pattern, at)) continue;
+            value->u = i;
+            return at + pattern->length;
+        }
+        return NULL;
+    }
+    case ACTION_U64_LIST: {
+        unsigned length;
+        const struct list_memo *memo = list_memo(decoder, at, &length);
+        if (!same_text(memo->text, length, at)) return NULL;
+        value->list = memo->list;
+        return at + length;
+    }
+    case ACTION_SKIP: {
+        uint64_t number;
+        if (*at != '"') return json_u64_usual(at, &number);
+        const char *end = json_plain_run(at + 1);
+        return *end == '"' ? end + 1 : NULL;
+    }
+    case ACTION_OTHER:
+        break;
+    }
+    return NULL;
+}
+
+/* A member that is no field of this object. */
+static const char *skip_member(struct decoder *decoder, const char *at, const struct member *member,
+                               unsigned open, int *kinds)
+{
+    if (member->field == KIND_KEY && *kinds == 0) {
+        decoder->field = "kind";
+        return decode_fail(decoder, member->key, "given twice");
+    }
+    if (member->field == KIND_KEY) --*kinds;
+    return scanned(decoder, json_skip_value(&decoder->scan, at, open));
+}
+
+/* The members of an object up to and with its closing brace, from behind a value on, or where first is set
+ * from the first key on. kinds: how many members `kind` may still come, which have been dealt with already;
+ * -1 where `kind` has no meaning. open: arrays and objects around the values, this object included. */
+static const char *decode_members(struct decoder *decoder, const char *at, bool first, struct layout *layout,
                                   unsigned open, int kinds, struct record *record)
 {
     uint32_t seen = 0;
-    uint8_t *follower = &layout->follower[0];
-    start_object(layout, record);
-    for (bool more = true; more;) {
-        const char *key = at;
-        unsigned field;
-        decoder->field = NULL;
-        if ((at = next_key(decoder, at, layout, follower, &field)) == NULL) return NULL;
-        if (field < NO_FIELD) {
+    struct member member = {.key = at, .field = NO_FIELD, .follower = &layout->follower[0]};
+    record->present = 0;
+    if (first)
+        at = next_key(decoder, at, layout, member.follower, &member.field);
+    else
+        at = next_member(decoder, at, layout, &member);
+    while (at != NULL && member.field != OBJECT_END) {
+        unsigned field = member.field;
+        if (__builtin_expect(field < NO_FIELD, 1)) {
             uint32_t bit = UINT32_C(1) << field;
-            decoder->field = layout->schema->fields[field].key;
-            if (seen & bit && layout->schema->fields[field].presence != PRESENCE_EXTRA)
-                return decode_fail(decoder, key, "given twice");
-            seen |= bit;
-            /* The frequent types without a call; null and all else in decode_field(). */
-            union value *value = &record->value[field];
-            switch (*at != 'n' ? layout->action[field] : ACTION_OTHER) {
-            case TYPE_STR:
-            case TYPE_OPT_STR:
-                at = decode_string(decoder, at, &layout->memo[field], &value->string);
-                break;
-            case TYPE_U64:
-            case TYPE_OPT_U64:
-                at = decode_u64(decoder, at, &value->u);
-                break;
-            default:
+            const char *end = NULL;
+            if (__builtin_expect((seen & bit & layout->single) == 0, 1)) {
+                seen |= bit;
+                end = usual_value(decoder, at, layout, field, &record->value[field]);
+            } else {
+                decoder->field = layout->schema->fields[field].key;
+                return decode_fail(decoder, member.key, "given twice");
+            }
+            if (__builtin_expect(end != NULL, 1)) {
+                record->present |= bit;
+                at = end;
+            } else {
+                decoder->field = layout->schema->fields[field].key;
                 at = decode_field(decoder, at, layout, field, open, record);
-                if (at == NULL) return NULL;
-                bit = 0;
-                break;
             }
-            if (__builtin_expect(at == NULL, 0)) return NULL;
-            record->present |= bit;
-            follower = &layout->follower[field + 1];
+            member.follower = &layout->follower[field + 1];
         } else {
-            if (field == KIND_KEY && kinds == 0) {
-                decoder->field = "kind";
-                return decode_fail(decoder, key, "given twice");
-            }
-            if (field == KIND_KEY) kinds--;
-            if ((at = scanned(decoder, json_skip_value(&decoder->scan, at, open))) == NULL) return NULL;
+            at = skip_member(decoder, at, &member, open, &kinds);
         }
-        if ((at = list_goes_on(decoder, at, '}', &more)) == NULL) return NULL;
+        if (at != NULL) at = next_member(decoder, at, layout, &member);
     }
-    return finish_object(decoder, layout, record, seen) ? at : NULL;
+    return at != NULL && finish_object(decoder, layout, record, seen) ? at : NULL;
 }
 
 /* open: arrays and objects around the object. */
@@ -385,8 +481,8 @@ static const char *decode_object(struct decoder *decoder, const char *at, struct
 {
     bool more;
     if ((at = list_begins(decoder, at, '{', '}', &more)) == NULL) return NULL;
-    if (more) return decode_members(decoder, at, layout, open + 1, -1, record);
-    start_object(layout, record);
+    if (more) return decode_members(decoder, at, true, layout, open + 1, -1, record);
+    record->present = 0;
     return finish_object(decoder, layout, record, 0) ? at : NULL;
 }
 
@@ -422,10 +518,6 @@ static const char *decode_kind(struct decoder *decoder, const char *at, enum cg_
     uint64_t value;
     const struct pattern *patterns = patterns_of(decoder, VALUES_COUNT);
     enum cg_kind *follower = &decoder->follower[decoder->last_kind];
-    if (pattern_here(&patterns[*follower], at)) {
-        decoder->last_kind = *kind = *follower;
-        return at + patterns[*follower].length;
-    }
     decoder->field = "kind";
     at = decode_enum(decoder, at, &schema_kinds, patterns, &value);
     if (at != NULL) decoder->last_kind = *follower = *kind = (enum cg_kind)value;
@@ -435,7 +527,7 @@ static const char *decode_kind(struct decoder *decoder, const char *at, enum cg_
 /* The layout of an edge: by its edge_kind, which usually comes next. */
 static struct layout *edge_layout(struct decoder *decoder, const char *line, const char *at)
 {
-    static const char next[] = "\"edge_kind\":";
+    static const char next[] = ",\"edge_kind\":";
     bool usual = memcmp(at, next, sizeof next - 1) == 0;
     const char *value = usual ? at + sizeof next - 1 : find_member(decoder, line, "edge_kind");
     uint64_t edge_kind;
@@ -446,30 +538,34 @@ static struct layout *edge_layout(struct decoder *decoder, const char *line, con
     return &decoder->layouts[edge_kind == CG_EDGE_KIND_CALL ? (unsigned)OBJECT_EDGE : LAYOUT_EDGE_DATA];
 }
 
+/* A record that does not begin as expected: its kind; behind the member when it is the first one, else at the
+ * first key, with *first set. */
+static const char *unexpected_start(struct decoder *decoder, const char *line, enum cg_kind *kind,
+                                    bool *first)
+{
+    static const char key[] = "\"kind\":";
+    bool more;
+    const char *at = list_begins(decoder, line, '{', '}', &more);
+    if (at == NULL) return NULL;
+    *first = !more || memcmp(at, key, sizeof key - 1) != 0;
+    if (!*first) return decode_kind(decoder, json_space(at + sizeof key - 1), kind);
+    const char *value = find_member(decoder, line, "kind");
+    return value != NULL && decode_kind(decoder, value, kind) != NULL ? at : NULL;
+}
+
 bool decode_record(struct decoder *decoder, const char *line, enum cg_kind *kind, struct record *record,
                    const char **end)
 {
-    static const char first[] = "\"kind\":";
-    bool more = false;
-    int kinds = 0;
+    enum cg_kind expected = decoder->follower[decoder->last_kind];
+    const char *at = line + decoder->starts[expected].length;
+    bool first = false;
     decoder->field = NULL;
-    const char *at = list_begins(decoder, line, '{', '}', &more);
-    if (at == NULL) return false;
-    if (more && memcmp(at, first, sizeof first - 1) == 0) {
-        at = decode_kind(decoder, json_space(at + sizeof first - 1), kind);
-        if (at == NULL || (at = list_goes_on(decoder, at, '}', &more)) == NULL) return false;
-    } else {
-        const char *value = find_member(decoder, line, "kind");
-        if (value == NULL || decode_kind(decoder, value, kind) == NULL) return false;
-        kinds = 1;
-    }
+    if (__builtin_expect(pattern_here(&decoder->starts[expected], line), 1))
+        decoder->last_kind = *kind = expected;
+    else if ((at = unexpected_start(decoder, line, kind, &first)) == NULL)
+        return false;
     struct layout *layout = &decoder->layouts[*kind];
     if (*kind == CG_KIND_EDGE && (layout = edge_layout(decoder, line, at)) == NULL) return false;
-    if (more) {
-        *end = decode_members(decoder, at, layout, 1, kinds, record);
-        return *end != NULL;
-    }
-    start_object(layout, record);
-    *end = at;
-    return finish_object(decoder, layout, record, 0);
+    *end = decode_members(decoder, at, first, layout, 1, first ? 1 : 0, record);
+    return *end != NULL;
 }

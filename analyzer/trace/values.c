@@ -50,16 +50,9 @@ bool decoder_resolve(struct decoder *decoder)
     return true;
 }
 
-/* A string that no memo knew. Often it is the one before it again: the tensor_id of a memory record is its
- * storage_id. */
+/* A string that no memo knew. */
 static bool new_text(struct decoder *decoder, const char *bytes, size_t length, uint32_t *position)
 {
-    struct texts *texts = &decoder->texts;
-    struct text *last = &texts->text[texts->count - 1];
-    if (last->bytes != NULL && last->length == length && memcmp(last->bytes, bytes, length) == 0) {
-        *position = (uint32_t)(texts->count - 1);
-        return true;
-    }
     if (bytes == decoder->scan.scratch) {
         char *copy = decode_allocate(decoder, length + 1);
         if (copy == NULL) {
@@ -75,26 +68,18 @@ static bool new_text(struct decoder *decoder, const char *bytes, size_t length, 
 
 /* memos */
 
-static inline bool memo_here(const struct memo *memo, const char *at)
+/* text: from behind the opening quote on; length: with the closing quote. */
+static inline void remember(struct decoder *decoder, struct memo *memo, const char *text, size_t length,
+                            uint32_t position)
 {
-#ifdef __SSE2__
-    unsigned left = memo->length;
-    for (const char *text = memo->text;; text += 16, at += 16, left -= 16) {
-        __m128i a = _mm_loadu_si128((const __m128i *)(const void *)text);
-        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)at);
-        unsigned differ = ~(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(a, b)) & 0xFFFF;
-        if (left <= 16) return left != 0 && (differ & ((1U << left) - 1)) == 0;
-        if (differ != 0) return false;
-    }
-#else
-    return memo->length != 0 && memcmp(memo->text, at, memo->length) == 0;
-#endif
-}
-
-static inline void memo_set(struct memo *memo, const char *at, size_t length)
-{
-    memo->length = length <= MEMO_MAX ? (unsigned)length : 0;
-    memcpy(memo->text, at, MEMO_MAX);
+    unsigned kept = length <= MEMO_MAX ? (unsigned)length : 0;
+    decoder->last_string.text = text;
+    decoder->last_string.length = kept;
+    decoder->last_string.position = position;
+    if (memo == NULL) return;
+    memcpy(memo->text, text, MEMO_MAX);
+    memo->length = kept;
+    memo->string = position;
 }
 
 /* Carries a memo over from the batch before; one that is older is forgotten. */
@@ -102,12 +87,12 @@ static bool memo_renew(struct decoder *decoder, struct memo *memo)
 {
     bool recent = memo->batch + 1 == decoder->batch && memo->length != 0;
     memo->batch = decoder->batch;
-    if (!recent) {
-        memo->length = 0;
-        return true;
+    if (recent) {
+        struct text text = {.number = decoder->last_texts.text[memo->string].number};
+        if (add_text(decoder, text, &memo->string)) return true;
     }
-    struct text text = {.number = decoder->last_texts.text[memo->string].number};
-    return add_text(decoder, text, &memo->string);
+    memo->length = 0;
+    return !recent;
 }
 
 /* values */
@@ -119,18 +104,13 @@ const char *decode_string(struct decoder *decoder, const char *at, struct memo *
     if (__builtin_expect(*at != '"', 0)) return decode_wrong_type(decoder, at, "a string");
     if (memo != NULL) {
         if (memo->batch != decoder->batch && !memo_renew(decoder, memo)) return NULL;
-        if (memo_here(memo, at + 1)) {
-            *string = memo->string;
-            return at + 1 + memo->length;
-        }
+        const char *again = decode_string_again(decoder, at, memo, string);
+        if (again != NULL) return again;
     }
     const char *end = json_string(&decoder->scan, at, &bytes, &length);
     if (__builtin_expect(end == NULL, 0)) return scanned(decoder, end);
     if (!new_text(decoder, bytes, length, string)) return NULL;
-    if (memo != NULL && bytes == at + 1) {
-        memo_set(memo, at + 1, length + 1);
-        memo->string = *string;
-    }
+    if (bytes == at + 1) remember(decoder, memo, bytes, length + 1, *string);
     return end;
 }
 
@@ -224,15 +204,11 @@ static bool intern_list(struct decoder *decoder, struct cg_list *list)
     return true;
 }
 
-const char *decode_u64_list(struct decoder *decoder, const char *at, struct memo *memo, struct cg_list *list)
+const char *decode_u64_list(struct decoder *decoder, const char *at, struct cg_list *list)
 {
     bool more;
     const char *begin = at;
     size_t first = decoder->u64_count;
-    if (memo_here(memo, at)) {
-        *list = memo->list;
-        return at + memo->length;
-    }
     if ((at = list_begins(decoder, at, '[', ']', &more)) == NULL) return NULL;
     while (more) {
         if (!grow((void **)&decoder->u64_pool, &decoder->u64_capacity, decoder->u64_count, sizeof(uint64_t)))
@@ -243,8 +219,12 @@ const char *decode_u64_list(struct decoder *decoder, const char *at, struct memo
     }
     *list = (struct cg_list){(uint32_t)first, (uint32_t)(decoder->u64_count - first)};
     if (!intern_list(decoder, list)) return decode_no_memory(decoder);
-    memo_set(memo, begin, (size_t)(at - begin));
-    memo->list = *list;
+    unsigned length;
+    struct list_memo *memo = list_memo(decoder, begin, &length);
+    if (length != 0) {
+        memcpy(memo->text, begin, LIST_TEXT);
+        memo->list = *list;
+    }
     return at;
 }
 
