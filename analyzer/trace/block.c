@@ -5,8 +5,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* MAPPED: blocks from here on are mapped, at addresses that huge pages need. */
-enum { HEADER = 64, HUGE_PAGE = 2 << 20, MAPPED = 512 << 10 };
+#include "analyzer/trace/pool.h"
+
+/* Small blocks come from malloc(), those up to POOL_MAX from the pool, larger ones are mappings of their own.
+ * The first and the last have a header in front; blocks of the pool are those at multiples of POOL_GRANULE,
+ * where no block with a header can lie. */
+enum { HEADER = 64, SMALL = POOL_GRANULE / 2 };
 
 struct header {
     size_t size;   /* of the block, without the header */
@@ -18,17 +22,14 @@ static struct header *header_of(void *block)
     return (struct header *)(void *)((char *)block - HEADER);
 }
 
-/* A mapping whose address and size are multiples of a huge page. */
-static void *map(size_t size)
+static bool pooled(const void *block)
 {
-    char *found = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (found == MAP_FAILED) return NULL;
-    size_t before = (HUGE_PAGE - (uintptr_t)found % HUGE_PAGE) % HUGE_PAGE;
-    if (before > 0) munmap(found, before);
-    munmap(found + before + size, HUGE_PAGE - before);
-    madvise(found + before, size, MADV_HUGEPAGE); /* advice: without huge pages all works the same */
-    return found + before;
+    return (uintptr_t)block % POOL_GRANULE == 0;
+}
+
+static size_t capacity_of(void *block)
+{
+    return pooled(block) ? pool_capacity(block) : header_of(block)->size;
 }
 
 static size_t mapping_size(size_t size)
@@ -42,7 +43,7 @@ static void *resize_mapped(struct header *old, size_t size)
     if (old->mapped >= mapped) {
         if (old->mapped > mapped) munmap((char *)old + mapped, old->mapped - mapped);
     } else {
-        char *larger = map(mapped);
+        char *larger = map_huge(mapped);
         if (larger == NULL) return NULL;
         void *moved = mremap(old, old->mapped, old->mapped, MREMAP_MAYMOVE | MREMAP_FIXED, larger);
         if (moved == MAP_FAILED) {
@@ -57,12 +58,12 @@ static void *resize_mapped(struct header *old, size_t size)
 
 static void *new_block(size_t size)
 {
-    struct header *made;
-    size_t mapped = size >= MAPPED ? mapping_size(size) : 0;
-    if (mapped > 0)
-        made = map(mapped);
-    else
-        made = aligned_alloc(HEADER, (size + HEADER + HEADER - 1) / HEADER * HEADER);
+    if (size > SMALL && size <= POOL_MAX) return pool_allocate(size);
+    size_t mapped = size > POOL_MAX ? mapping_size(size) : 0;
+    /* From a multiple of twice the header on, the block itself is at no multiple of that. */
+    enum { ALIGN = 2 * HEADER };
+    struct header *made =
+        mapped > 0 ? map_huge(mapped) : aligned_alloc(ALIGN, (size + HEADER + ALIGN - 1) / ALIGN * ALIGN);
     if (made == NULL) return NULL;
     *made = (struct header){size, mapped};
     return (char *)made + HEADER;
@@ -72,11 +73,12 @@ void *block_resize(void *block, size_t size)
 {
     if (size > SIZE_MAX / 2) return NULL;
     if (block == NULL) return new_block(size);
-    struct header *old = header_of(block);
-    if (old->mapped > 0 && size >= MAPPED) return resize_mapped(old, size);
+    if (pooled(block) ? pool_fits(block, size) : header_of(block)->mapped > 0 && size > POOL_MAX)
+        return pooled(block) ? block : resize_mapped(header_of(block), size);
+    size_t kept = capacity_of(block) < size ? capacity_of(block) : size;
     void *made = new_block(size);
     if (made == NULL) return NULL;
-    memcpy(made, block, old->size < size ? old->size : size);
+    memcpy(made, block, kept);
     block_free(block);
     return made;
 }
@@ -84,16 +86,17 @@ void *block_resize(void *block, size_t size)
 void *block_zeroed(size_t size)
 {
     void *made = size > SIZE_MAX / 2 ? NULL : new_block(size);
-    if (made != NULL && header_of(made)->mapped == 0) memset(made, 0, size); /* a new mapping is zero */
+    if (made != NULL && size <= POOL_MAX) memset(made, 0, size); /* a new mapping is zero */
     return made;
 }
 
 void block_free(void *block)
 {
     if (block == NULL) return;
-    struct header *header = header_of(block);
-    if (header->mapped > 0)
-        munmap(header, header->mapped);
+    if (pooled(block))
+        pool_free(block);
+    else if (header_of(block)->mapped > 0)
+        munmap(header_of(block), header_of(block)->mapped);
     else
-        free(header);
+        free(header_of(block));
 }

@@ -152,9 +152,8 @@ bool decoder_init(struct decoder *decoder, struct cg_strings *strings, bool extr
     decoder->str_pool = block_resize(NULL, FIRST_POOL * sizeof *decoder->str_pool);
     decoder->u64_capacity = decoder->str_capacity = FIRST_POOL;
     if (decoder->layouts == NULL || decoder->patterns == NULL || decoder->starts == NULL ||
-        decoder->list_memos == NULL || decoder->u64_pool == NULL ||
-        decoder->str_pool == NULL || decoder->lists == NULL || decoder->texts.text == NULL ||
-        decoder->last_texts.text == NULL)
+        decoder->list_memos == NULL || decoder->u64_pool == NULL || decoder->str_pool == NULL ||
+        decoder->lists == NULL || decoder->texts.text == NULL || decoder->last_texts.text == NULL)
         return false;
     for (unsigned i = 0; i < VALUES_COUNT; i++)
         patterns_init(patterns_of(decoder, i), &schema_values[i], "\"");
@@ -299,10 +298,10 @@ static bool is_kind(const char *bytes, size_t length)
     return length == 4 && memcmp(bytes, "kind", 4) == 0;
 }
 
-/* The key that stands here, its colon and the white space after it: a field, NO_FIELD or KIND_KEY. What stands
- * before it has been taken. */
-static const char *next_key(struct decoder *decoder, const char *at, struct layout *layout,
-                                   uint8_t *follower, unsigned *field)
+/* The key that stands here, its colon and the white space after it: a field, NO_FIELD or KIND_KEY. What
+ * stands before it has been taken. */
+static const char *next_key(struct decoder *decoder, const char *at, struct layout *layout, uint8_t *follower,
+                            unsigned *field)
 {
     const char *bytes;
     size_t length;
@@ -371,7 +370,8 @@ static const char *unexpected_member(struct decoder *decoder, const char *at, st
     return more ? next_key(decoder, at, layout, member->follower, &member->field) : at;
 }
 
-/* From behind a value to the next one. Comma, key and colon are compared at once: 12 instructions a member. */
+/* From behind a value to the next one. Comma, key and colon are compared at once: 12 instructions a member.
+ */
 static inline const char *next_member(struct decoder *decoder, const char *at, struct layout *layout,
                                       struct member *member)
 {

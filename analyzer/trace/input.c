@@ -9,10 +9,11 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "analyzer/trace/block.h"
 #include "common/json_scan.h"
 
 /* READ_MAX: zlib counts in unsigned int. */
-enum { BLOCK = 1 << 20, RAW = 1 << 18, READ_MAX = 1 << 30 };
+enum { BLOCK = 448 << 10, RAW = 1 << 15, READ_MAX = 1 << 30 };
 
 struct input {
     const char *name;
@@ -185,8 +186,8 @@ static struct input *input_start(struct input input, struct cg_error *error)
     if (made != NULL) {
         *made = input;
         made->size = BLOCK;
-        made->raw = malloc(RAW);
-        made->buffer = malloc(BLOCK + JSON_PADDING);
+        made->raw = block_resize(NULL, RAW);
+        made->buffer = block_resize(NULL, BLOCK + JSON_PADDING);
     }
     if (made == NULL || made->raw == NULL || made->buffer == NULL)
         short_of_memory(&input, error);
@@ -252,8 +253,8 @@ void input_close(struct input *input)
     if (input->form == GZIP) inflateEnd(&input->gzip);
     ZSTD_freeDStream(input->zstd);
     if (input->fd > STDIN_FILENO) close(input->fd);
-    free(input->raw);
-    free(input->buffer);
+    block_free(input->raw);
+    block_free(input->buffer);
     free(input);
 }
 
@@ -265,7 +266,7 @@ static int make_room(struct input *input, struct cg_error *error)
     if (input->lines_end > 0) {
         memmove(input->buffer, input->buffer + input->lines_end, unfinished);
     } else if (input->filled == input->size) {
-        char *buffer = realloc(input->buffer, input->size * 2 + JSON_PADDING);
+        char *buffer = block_resize(input->buffer, input->size * 2 + JSON_PADDING);
         if (buffer == NULL) return short_of_memory(input, error);
         input->buffer = buffer;
         input->size *= 2;
