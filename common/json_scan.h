@@ -93,8 +93,8 @@ const char *json_number(struct json_scan *scan, const char *at, struct json_numb
 /* A number of class U. *value is unchanged on a fault. */
 const char *json_u64_slow(struct json_scan *scan, const char *at, uint64_t *value);
 
-/* A number of one to sixteen digits, as nearly all are: behind it. NULL, and *value is unchanged, for all else:
- * longer ones, irregular ones, and what is no number. */
+/* A number of one to sixteen digits, as nearly all are: behind it. NULL, and *value is unchanged, for all
+ * else: longer ones, irregular ones, and what is no number. */
 static inline const char *json_u64_usual(const char *at, uint64_t *value)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
