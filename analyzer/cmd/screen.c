@@ -78,9 +78,10 @@ void screen_colour(struct screen *screen, enum screen_colour colour)
         screen_put(screen, sequences[colour]);
 }
 
-/* Verdicts stand out; everything else is plain. */
-static const char *verdict_colour(const char *text, size_t length)
+/* Verdicts stand out; everything else is plain (NULL). */
+static const char *verdict_colour(const struct screen *screen, const char *text, size_t length)
 {
+    if (!screen->colour) return NULL;
     static const struct {
         const char *word, *sequence;
     } verdicts[] = {
@@ -95,9 +96,9 @@ static const char *verdict_colour(const char *text, size_t length)
     return NULL;
 }
 
-static void put_value(struct screen *screen, const char *text, size_t length)
+/* A value, or a line of one, in the colour of the whole value. */
+static void put_value(struct screen *screen, const char *text, size_t length, const char *sequence)
 {
-    const char *sequence = screen->colour ? verdict_colour(text, length) : NULL;
     if (sequence) screen_put(screen, sequence);
     screen_put_bytes(screen, text, length);
     if (sequence) screen_put(screen, sequences[SCREEN_PLAIN]);
@@ -115,9 +116,10 @@ size_t screen_line(const char *text, size_t length, size_t room)
 void screen_wrapped(struct screen *screen, const char *text, size_t length, size_t column)
 {
     size_t room = screen->width > column + LEAST_ROOM ? screen->width - column : LEAST_ROOM;
+    const char *sequence = verdict_colour(screen, text, length);
     while (length > 0) {
         size_t cut = screen_line(text, length, room);
-        put_value(screen, text, cut);
+        put_value(screen, text, cut, sequence);
         text += cut;
         length -= cut;
         while (length > 0 && *text == ' ') {
@@ -162,7 +164,7 @@ void screen_cell(struct screen *screen, const char *text, size_t length, size_t 
         if (!last) screen_pad(screen, width - terminal_width(text, fit) - 1);
     } else {
         if (!left) screen_pad(screen, width - columns);
-        put_value(screen, text, length);
+        put_value(screen, text, length, verdict_colour(screen, text, length));
         if (left && !last) screen_pad(screen, width - columns);
     }
     if (!last) screen_pad(screen, SCREEN_GAP);

@@ -75,6 +75,11 @@ for columns in (40, 80, 200):
 ok(max(map(width, terminal('query', TRACE, '--kind', 'slowest-host', columns=200, env={'COLUMNS': '60'})[1].split('\n'))) <= 60, 'COLUMNS wins')
 shown = terminal('overview', TRACE)[1]
 ok('\x1b[1m' in shown and '\x1b[32mcomplete\x1b[0m' in shown, 'colours on a terminal')
+# A reason whose last line is the word "invalid" alone: the colours of verdicts are for whole values.
+BROKEN = folder.put('broken.jsonl', region(start('a', 'gone', 'a', 0), end('a', 1), op('m', 'mm', 0, 1)))
+shown = terminal('overview', BROKEN, columns=80)[1]
+ok(re.search(r'\n +invalid\n', CODES.sub('', shown)) and not re.search(r'\n +\x1b\[31minvalid\x1b\[0m\n', shown), 'no colour for a word on a line of its own', shown)
+shown = terminal('overview', TRACE)[1]
 for name, env, coloured in (('NO_COLOR=1', {'NO_COLOR': '1'}, False), ('NO_COLOR empty', {'NO_COLOR': ''}, True), ('TERM=dumb', {'TERM': 'dumb'}, False)):
     equal('\x1b[' in terminal('overview', TRACE, env=env)[1], coloured, f'{name}: {"" if coloured else "no "}colours')
 equal(terminal('overview', TRACE, env={'NO_COLOR': '1'})[1], CODES.sub('', shown), 'and the same text')
