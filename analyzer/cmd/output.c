@@ -25,7 +25,7 @@ static void remove_unfinished(int signal_number)
     raise(signal_number);
 }
 
-static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU};
 
 void output_setup(void)
 {
@@ -35,6 +35,7 @@ void output_setup(void)
         if (open("/dev/null", O_RDWR) != fd) abort();
     }
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file over the limit is a failed write like a full disk: EFBIG */
     for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
         if (signal(ending[i], remove_unfinished) == SIG_IGN) signal(ending[i], SIG_IGN);
 }

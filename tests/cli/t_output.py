@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Where results go: whole or not at all, and never over an input or into a bundle (doc/spec/cli.md 1.3 and 3)."""
 import os
+import resource
 import signal
 import stat
 import subprocess
@@ -80,9 +81,16 @@ reader = subprocess.Popen(['cat', fifo], stdout=subprocess.PIPE)
 equal((run('import', TRACE, '-o', fifo)[0], reader.communicate()[0] == EXPECTED), (0, True), 'a pipe is written in place')
 ok(stat.S_ISFIFO(os.stat(fifo).st_mode), 'and stays a pipe')
 
+# ---- a limit on the size of files is met like a full disk ----
+limited = folder.put('limit/out.json', 'old')
+answer = subprocess.run([PROGRAM, 'import', big, '-o', limited], stderr=subprocess.PIPE, text=True,
+                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+ok(answer.returncode == 5 and 'File too large' in answer.stderr, 'over the limit on file size: status 5', answer)
+equal((left_over(folder('limit')), read(limited)), ([], b'old'), 'and nothing is left over')
+
 # ---- a signal while it writes: nothing torn, nothing left over ----
 killed = folder.put('signal/out.json', 'old')
-for signal_number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+for signal_number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU):
     writer = subprocess.Popen([PROGRAM, 'import', big, '-o', killed], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while writer.poll() is None and not left_over(folder('signal')):
         pass
