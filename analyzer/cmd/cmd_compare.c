@@ -5,12 +5,25 @@
 
 #include "analyzer/cmd/document.h"
 #include "analyzer/cmd/output.h"
+#include "analyzer/evidence/comparison_extensions.h"
 #include "analyzer/evidence/run_load.h"
+
+struct answer {
+    struct comparison comparison;
+    struct comparison noise; /* of the baseline against the noise cohort */
+    bool extended, noise_given;
+    struct comparison_extensions extensions;
+};
 
 static void emit(struct json_doc *doc, const void *object)
 {
+    const struct answer *answer = object;
     doc_object(doc);
-    comparison_emit(doc, object);
+    comparison_emit(doc, &answer->comparison);
+    if (answer->extended) {
+        doc_key(doc, "extensions");
+        emit_comparison_extensions(doc, &answer->extensions);
+    }
     doc_object_end(doc);
 }
 
@@ -59,45 +72,112 @@ static int require_eligible(const struct comparison *comparison, struct cg_error
     return cg_fail(error, CG_EXIT_CONDITION, "--require-eligible is not met: %s", codes);
 }
 
-static int compare(const struct arguments *arguments, const struct loaded_cohort *before,
-                   const struct loaded_cohort *after, bool verified, struct cg_error *error)
+/* --fail-on slower: what cannot be compared does not pass either. */
+static int fail_on_slower(const struct answer *answer, struct cg_error *error)
 {
-    struct cohort baseline = cohort_view(before, verified), candidate = cohort_view(after, verified);
-    struct comparison comparison;
+    enum extended_verdict verdict = answer->extensions.verdict;
+    if (verdict != EXTENDED_SLOWER && verdict != EXTENDED_NOT_COMPARABLE) return CG_EXIT_DONE;
+    return cg_fail(error, CG_EXIT_CONDITION, "--fail-on slower: the candidate is %s",
+                   verdict == EXTENDED_SLOWER ? "slower" : "not comparable");
+}
 
-    if (!comparison_make(&baseline, &candidate, verified, &comparison))
+/* What of ours was asked for; false when nothing was. CG_EXIT_USAGE when a number is none. */
+static int read_request(const struct arguments *arguments, struct extension_request *request, bool *extended,
+                        struct cg_error *error)
+{
+    const struct option_value *percent = argument(arguments, "min-effect"),
+                              *ns = argument(arguments, "min-effect-ns");
+    *request =
+        (struct extension_request){.percent_given = percent->given, .ns_given = ns->given, .ns = ns->number};
+    *extended = percent->given || ns->given || argument(arguments, "noise")->given ||
+                argument(arguments, "extensions")->given || argument(arguments, "fail-on")->given;
+    if (!percent->given) return 0;
+    size_t length = strlen(percent->text);
+    char *end;
+    request->percent = strtod(percent->text, &end);
+    if (length > 0 && strspn(percent->text, "0123456789.") == length && *end == '\0' &&
+        request->percent <= 1e6)
+        return 0;
+    return cg_fail(error, CG_EXIT_USAGE,
+                   "compare: --min-effect %s: expected a percentage from 0 to 1000000, such as 2.5",
+                   percent->text);
+}
+
+/* Makes the comparisons; on success answer_free() must follow. False when memory is short. */
+static bool make_answer(const struct loaded_cohort *cohorts, bool verified,
+                        const struct extension_request *request, struct answer *answer)
+{
+    struct cohort baseline = cohort_view(&cohorts[0], verified),
+                  candidate = cohort_view(&cohorts[1], verified), noise = cohort_view(&cohorts[2], verified);
+    if (!comparison_make(&baseline, &candidate, verified, &answer->comparison)) return false;
+    bool ok = !answer->noise_given || comparison_make(&baseline, &noise, verified, &answer->noise);
+    if (ok && answer->extended) {
+        ok = comparison_extend(&answer->comparison, answer->noise_given ? &answer->noise : NULL, request,
+                               &answer->extensions);
+        if (!ok && answer->noise_given) comparison_free(&answer->noise);
+    }
+    if (!ok) comparison_free(&answer->comparison);
+    return ok;
+}
+
+static int compare(const struct arguments *arguments, const struct loaded_cohort *cohorts, bool verified,
+                   struct cg_error *error)
+{
+    struct answer answer = {.noise_given = argument(arguments, "noise")->given};
+    struct extension_request request;
+
+    int status = read_request(arguments, &request, &answer.extended, error);
+    if (status != 0) return status;
+    if (!make_answer(cohorts, verified, &request, &answer))
         return cg_fail(error, CG_EXIT_IO, "out of memory");
-    struct document document = {.order = DOC_DECLARED, .emit = emit, .people = emit, .object = &comparison};
-    int status = document_write(arguments, NULL, &document, error);
+    struct document document = {.order = DOC_DECLARED, .emit = emit, .people = emit, .object = &answer};
+    status = document_write(arguments, NULL, &document, error);
     if (status == 0 && argument(arguments, "require-eligible")->given)
-        status = require_eligible(&comparison, error);
-    comparison_free(&comparison);
+        status = require_eligible(&answer.comparison, error);
+    if (status == 0 && argument(arguments, "fail-on")->given) status = fail_on_slower(&answer, error);
+    comparison_free(&answer.comparison);
+    if (answer.noise_given) comparison_free(&answer.noise);
+    return status;
+}
+
+enum { COHORTS = 3 };
+static const char *const cohort_names[COHORTS] = {"baseline", "candidate", "noise"};
+
+static int check_arguments(const struct arguments *arguments, bool verified, struct cg_error *error)
+{
+    const char *output = argument(arguments, "output")->text;
+    struct extension_request request;
+    bool extended;
+    int status = document_check_format(arguments, "a comparison", false, error);
+    if (status == 0) status = read_request(arguments, &request, &extended, error);
+    for (int i = 0; status == 0 && i < COHORTS; i++)
+        status = (verified ? check_output : check_output_files)(output, argument(arguments, cohort_names[i]),
+                                                                error);
     return status;
 }
 
 static int run(const struct arguments *arguments, struct cg_error *error)
 {
-    const struct option_value *baseline = argument(arguments, "baseline");
-    const struct option_value *candidate = argument(arguments, "candidate");
-    const char *output = argument(arguments, "output")->text;
+    struct loaded_cohort cohorts[COHORTS] = {0};
     bool verified = !argument(arguments, "unverified-traces")->given;
-    int (*check)(const char *, const struct option_value *, struct cg_error *) =
-        verified ? check_output : check_output_files;
 
-    int status = document_check_format(arguments, "a comparison", false, error);
-    if (status == 0) status = check(output, baseline, error);
-    if (status == 0) status = check(output, candidate, error);
-    if (status != 0) return status;
-    struct loaded_cohort before, after;
-    status = cohort_load(baseline->list, baseline->count, "baseline", verified, &before, error);
-    if (status != 0) return status;
-    status = cohort_load(candidate->list, candidate->count, "candidate", verified, &after, error);
-    if (status == 0) {
-        status = compare(arguments, &before, &after, verified, error);
-        cohort_free(&after);
+    int status = check_arguments(arguments, verified, error);
+    for (int i = 0; status == 0 && i < COHORTS; i++) {
+        const struct option_value *paths = argument(arguments, cohort_names[i]);
+        status = cohort_load(paths->list, paths->count, cohort_names[i], verified, &cohorts[i], error);
     }
-    cohort_free(&before);
+    if (status == 0) status = compare(arguments, cohorts, verified, error);
+    for (int i = 0; i < COHORTS; i++)
+        cohort_free(&cohorts[i]);
     return status;
+}
+
+static bool fail_on_words(size_t index, const char **word, const char **about)
+{
+    if (index > 0) return false;
+    *word = "slower";
+    *about = "the candidate is slower, or the runs cannot be compared";
+    return true;
 }
 
 static const struct option_spec options[] = {
@@ -117,6 +197,27 @@ static const struct option_spec options[] = {
     {.name = "require-eligible",
      .type = OPTION_FLAG,
      .about = "end with status 1, after writing, when the verdict is ineligible"},
+    {.name = "extensions",
+     .type = OPTION_FLAG,
+     .about = "write what goes beyond the format too: a permutation test and a verdict that uses it"},
+    {.name = "noise",
+     .type = OPTION_PATHS,
+     .argument = "BUNDLE",
+     .about = "more runs of the baseline: what differs between them is noise (extensions)"},
+    {.name = "min-effect",
+     .type = OPTION_TEXT,
+     .argument = "PERCENT",
+     .about = "differences up to PERCENT of the baseline's median do not matter (extensions)"},
+    {.name = "min-effect-ns",
+     .type = OPTION_NUMBER,
+     .argument = "N",
+     .about = "differences up to N ns do not matter (extensions)",
+     .maximum = UINT64_MAX},
+    {.name = "fail-on",
+     .type = OPTION_WORD,
+     .argument = "WHAT",
+     .about = "end with status 1, after writing, when that is so (extensions)",
+     .words = fail_on_words},
     OPTION_OUTPUT,
     OPTION_FORMAT,
 };
@@ -124,6 +225,9 @@ static const struct command_example examples[] = {
     {"cg-analyze compare --baseline main/* --candidate branch/*", "is the branch faster?"},
     {"cg-analyze compare --baseline main/* --candidate branch/* --require-eligible -o comparison.json",
      "stop a pipeline when the runs cannot be compared"},
+    {"cg-analyze compare --baseline main/* --candidate branch/* --noise again/* --min-effect 1 --fail-on "
+     "slower",
+     "stop it when the branch is slower by more than noise and 1 %"},
 };
 
 const struct command command_compare = {
@@ -137,7 +241,7 @@ const struct command command_compare = {
                    "Each run is a verified bundle. A cohort needs five runs of one implementation, captured "
                    "under the same contract "
                    "and conditions; runs that carry pair ids are compared in pairs.",
-    .condition = "--require-eligible was given, and the verdict is ineligible",
+    .condition = "--require-eligible was given, and the verdict is ineligible; or --fail-on, and that is so",
     OPTION_LIST(options),
     EXAMPLE_LIST(examples),
     .run = run,
