@@ -4,8 +4,8 @@
  * For each set of join keys that ranges have, the timeline is grouped by the values of these keys. Within a
  * group, starts and ends are sorted, and the union of the intervals is kept with running sums: rows that
  * overlap [ps, pe) are those that start before pe without those that end up to ps, and their busy time is the
- * union's, clipped; both by binary search. n rows and m ranges take (n + m) log n. Only where the rows do not
- * number what the range declares are correlation ids counted one by one, and no further than declared. */
+ * union's, clipped; both by binary search. Where these rows outnumber what the range declares, distinct
+ * correlation ids are counted (nsight_distinct.c). n rows and m ranges take (n + m) log n. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,6 @@ struct index {
     const struct nsight_interval *rows;
     uint32_t *by_start;           /* row numbers, by group, then start */
     uint64_t *ends;               /* of each group, ascending */
-    uint64_t *latest;             /* of each place of by_start: latest end of its group up to there */
     uint64_t *from, *to, *before; /* the union; before: its length up to there */
     struct group *groups;
     size_t count, group_count;
@@ -67,7 +66,7 @@ static unsigned keys_of(const struct nsight_interval *row)
 /* Fills the group's slices. */
 static void make_group(struct index *index, struct group *group)
 {
-    uint64_t latest = 0, length = 0;
+    uint64_t length = 0;
     for (size_t i = group->first; i < group->first + group->count; i++) {
         const struct nsight_interval *row = &index->rows[index->by_start[i]];
         uint64_t end = end_of(row);
@@ -84,8 +83,6 @@ static void make_group(struct index *index, struct group *group)
             length += end - row->start;
             group->merged++;
         }
-        latest = end > latest ? end : latest;
-        index->latest[i] = latest;
         index->ends[i] = end;
     }
     qsort(index->ends + group->first, group->count, sizeof *index->ends, compare_u64);
@@ -111,7 +108,6 @@ static void index_free(struct index *index)
 {
     free(index->by_start);
     free(index->ends);
-    free(index->latest);
     free(index->from);
     free(index->to);
     free(index->before);
@@ -124,13 +120,11 @@ static bool index_make(struct index *index, const struct nsight_intervals *timel
     *index = (struct index){.keys = keys, .rows = timeline->at};
     index->by_start = malloc(room * sizeof *index->by_start);
     index->ends = malloc(room * sizeof *index->ends);
-    index->latest = malloc(room * sizeof *index->latest);
     index->from = malloc(room * sizeof *index->from);
     index->to = malloc(room * sizeof *index->to);
     index->before = malloc(room * sizeof *index->before);
     index->groups = malloc(room * sizeof *index->groups);
-    if (!index->by_start || !index->ends || !index->latest || !index->from || !index->to || !index->before ||
-        !index->groups)
+    if (!index->by_start || !index->ends || !index->from || !index->to || !index->before || !index->groups)
         return false;
     for (size_t i = 0; i < timeline->count; i++)
         if ((keys_of(&timeline->at[i]) & keys) == keys) index->by_start[index->count++] = (uint32_t)i;
@@ -154,8 +148,7 @@ static const struct group *find_group(const struct index *index, const cg_str *k
     return NULL;
 }
 
-/* How many of the ascending values are less than, or at most, the limit. */
-static size_t count_below(const uint64_t *values, size_t count, uint64_t limit, bool or_equal)
+size_t nsight_count_below(const uint64_t *values, size_t count, uint64_t limit, bool or_equal)
 {
     size_t low = 0, high = count;
     while (low < high) {
@@ -186,8 +179,8 @@ static size_t starts_below(const struct index *index, const struct group *group,
 static uint64_t busy_within(const struct index *index, const struct group *group, uint64_t ps, uint64_t pe)
 {
     const uint64_t *from = index->from + group->first, *to = index->to + group->first;
-    size_t first = count_below(to, group->merged, ps, true),
-           last = count_below(from, group->merged, pe, false);
+    size_t first = nsight_count_below(to, group->merged, ps, true),
+           last = nsight_count_below(from, group->merged, pe, false);
     if (first >= last) return 0;
     const uint64_t *before = index->before + group->first;
     uint64_t busy = before[last - 1] + (to[last - 1] - from[last - 1]) - before[first];
@@ -196,49 +189,59 @@ static uint64_t busy_within(const struct index *index, const struct group *group
     return busy;
 }
 
-/* Distinct correlation ids of the joined rows, rows without one each by themselves; counting stops beyond
- * the limit. seen has a place for each string and holds numbers of ranges. */
-static uint64_t distinct(const struct index *index, const struct group *group, uint64_t ps, size_t starts,
-                         uint64_t limit, uint32_t *seen, uint32_t range)
-{
-    uint64_t count = 0;
-    size_t first = count_below(index->latest + group->first, group->count, ps, true);
-    for (size_t i = first; i < starts && count <= limit; i++) {
-        const struct nsight_interval *row = &index->rows[index->by_start[group->first + i]];
-        if (end_of(row) <= ps) continue;
-        cg_str id = row->key[0];
-        if (id != CG_ABSENT && seen[id] == range) continue;
-        if (id != CG_ABSENT) seen[id] = range;
-        count++;
-    }
-    return count;
-}
-
-static void join_range(const struct index *index, const struct nsight_interval *range, uint32_t number,
-                       uint32_t *seen, struct nsight_join *join)
+/* Everything but distinct ids; true when these must be counted for want of rows that fit. */
+static bool join_range(const struct index *index, const struct nsight_interval *range,
+                       struct nsight_join *join, struct nsight_query *query)
 {
     uint64_t ps = range->projected_start.value, pe = cg_sat_add(ps, range->projected_duration.value);
     const struct group *group = find_group(index, range->key);
-    if (group) {
-        size_t starts = starts_below(index, group, pe);
-        join->rows = starts - count_below(index->ends + group->first, group->count, ps, true);
-        join->busy = busy_within(index, group, ps, pe);
-        join->operations = join->rows;
-        if (range->operations.known && range->operations.value < join->rows)
-            join->operations = distinct(index, group, ps, starts, range->operations.value, seen, number);
+
+    if (!group) return false;
+    join->rows = starts_below(index, group, pe) -
+                 nsight_count_below(index->ends + group->first, group->count, ps, true);
+    join->busy = busy_within(index, group, ps, pe);
+    join->operations = join->rows;
+    if (!range->operations.known || range->operations.value >= join->rows) return false;
+    if (index->keys & GPU_JOIN_CORRELATION_ID) {
+        join->operations = 1; /* all joined rows have the range's own id */
+        return false;
     }
-    join->exact = range->operations.known &&
-                  (range->operations.value == join->rows || range->operations.value == join->operations);
+    *query = (struct nsight_query){(size_t)(group - index->groups), ps, pe, &join->operations};
+    return true;
+}
+
+/* Joins the ranges that have just the keys of the index; queries has room for all ranges. */
+static void join_ranges(struct nsight *nsight, const struct index *index, struct nsight_join *joins,
+                        struct nsight_query *queries)
+{
+    const struct nsight_intervals *ranges = &nsight->ranges;
+    size_t count = 0, next;
+    size_t *last = calloc((size_t)nsight->strings->count + 1, sizeof *last);
+
+    if (!last) nsight->no_memory = true;
+    for (size_t r = 0; last && r < ranges->count; r++)
+        if (joins[r].keys == index->keys)
+            count += join_range(index, &ranges->at[r], &joins[r], &queries[count]);
+    nsight_sort_queries(queries, count);
+    for (size_t i = 0; i < count; i = next) {
+        const struct group *group = &index->groups[queries[i].group];
+        for (next = i; next < count && queries[next].group == queries[i].group;)
+            next++;
+        if (!nsight_distinct(index->rows, index->by_start + group->first, group->count, &queries[i], next - i,
+                             last))
+            nsight->no_memory = true;
+    }
+    free(last);
 }
 
 struct nsight_join *nsight_join(struct nsight *nsight)
 {
     const struct nsight_intervals *ranges = &nsight->ranges;
     struct nsight_join *joins = calloc(ranges->count + 1, sizeof *joins);
-    uint32_t *seen = calloc((size_t)nsight->strings->count + 1, sizeof *seen);
+    struct nsight_query *queries = malloc((ranges->count + 1) * sizeof *queries);
     unsigned used = 0; /* sets of keys, a bit each */
 
-    if (!joins || !seen) nsight->no_memory = true;
+    if (!joins || !queries) nsight->no_memory = true;
     for (size_t r = 0; joins && r < ranges->count; r++) {
         joins[r].keys = keys_of(&ranges->at[r]);
         used |= 1u << joins[r].keys;
@@ -246,12 +249,18 @@ struct nsight_join *nsight_join(struct nsight *nsight)
     for (unsigned keys = 1; keys < 1u << NSIGHT_KEYS && !nsight->no_memory; keys++) {
         struct index index;
         if (!(used >> keys & 1)) continue;
-        if (!index_make(&index, &nsight->timeline, keys)) nsight->no_memory = true;
-        for (size_t r = 0; r < ranges->count && !nsight->no_memory; r++)
-            if (joins[r].keys == keys) join_range(&index, &ranges->at[r], (uint32_t)r + 1, seen, &joins[r]);
+        if (index_make(&index, &nsight->timeline, keys))
+            join_ranges(nsight, &index, joins, queries);
+        else
+            nsight->no_memory = true;
         index_free(&index);
     }
-    free(seen);
+    free(queries);
+    for (size_t r = 0; joins && r < ranges->count; r++) {
+        struct gpu_u64 declared = ranges->at[r].operations;
+        joins[r].exact = joins[r].keys && declared.known &&
+                         (declared.value == joins[r].rows || declared.value == joins[r].operations);
+    }
     if (!nsight->no_memory) return joins;
     free(joins);
     return NULL;

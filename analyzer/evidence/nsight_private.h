@@ -105,6 +105,21 @@ struct nsight_join {
 };
 /* One for each row of ranges, the caller's; NULL after setting no_memory. */
 struct nsight_join *nsight_join(struct nsight *nsight);
+/* How many of the ascending values are less than, or at most, the limit. */
+size_t nsight_count_below(const uint64_t *values, size_t count, uint64_t limit, bool or_equal);
+/* How many distinct correlation ids do the rows of a group have that overlap [from, to)? */
+struct nsight_query {
+    size_t group;
+    uint64_t from, to;
+    uint64_t *answer;
+};
+/* By group, then by end. */
+void nsight_sort_queries(struct nsight_query *queries, size_t count);
+/* Answers sorted queries about one group, whose rows are these in order of start; a row without an id counts
+ * by itself. last has a 0 for each string. False when memory is short. */
+bool nsight_distinct(const struct nsight_interval *rows, const uint32_t *by_start, size_t count,
+                     struct nsight_query *queries, size_t query_count, size_t *last);
+
 void nsight_correlate(struct nsight *nsight, const struct nsight_join *joins);
 void nsight_attribute(struct nsight *nsight, const struct nsight_join *joins);
 
