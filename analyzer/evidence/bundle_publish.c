@@ -192,24 +192,20 @@ static int write_manifest(struct staging *staging, struct cg_text run_id, struct
     return staged_end(&writer, error);
 }
 
-static int derive(struct staging *staging, struct cg_error *error)
+/* Everything comes from the copy, but messages name the trace that was given: its lines are the same. */
+static int derive(struct staging *staging, const char *trace_name, struct cg_error *error)
 {
-    char *name;
     struct cg_trace *trace;
     struct evidence evidence;
-    if (asprintf(&name, "%s/trace.jsonl", staging->path) < 0)
-        return cg_fail(error, CG_EXIT_IO, "out of memory");
     int fd = openat(staging->fd, "trace.jsonl", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    int status = fd < 0 ? cg_fail(error, CG_EXIT_IO, "%s: %s", name, strerror(errno))
-                        : bundle_derive(staging->fd, name, fd, &trace, &evidence, error);
-    if (status == 0) {
-        status = write_evidence(staging, &evidence, error);
-        if (status == 0) status = write_report(staging, &evidence, error);
-        if (status == 0) status = write_manifest(staging, trace_text(trace, trace->run.run_id), error);
-        evidence_free(&evidence);
-        trace_free(trace);
-    }
-    free(name);
+    if (fd < 0) return cg_fail(error, CG_EXIT_IO, "%s/trace.jsonl: %s", staging->path, strerror(errno));
+    int status = bundle_derive(staging->fd, trace_name, fd, &trace, &evidence, error);
+    if (status != 0) return status;
+    status = write_evidence(staging, &evidence, error);
+    if (status == 0) status = write_report(staging, &evidence, error);
+    if (status == 0) status = write_manifest(staging, trace_text(trace, trace->run.run_id), error);
+    evidence_free(&evidence);
+    trace_free(trace);
     return status;
 }
 
@@ -241,7 +237,7 @@ int bundle_publish(const char *trace, const char *nsight_dir, const char *destin
     if (status != 0) return status;
     status = copy_trace(&staging, trace, error);
     if (status == 0 && nsight_dir) status = copy_nsight(&staging, nsight_dir, error);
-    if (status == 0) status = derive(&staging, error);
+    if (status == 0) status = derive(&staging, strcmp(trace, "-") == 0 ? "standard input" : trace, error);
     if (status == 0) status = check_staged(&staging, error);
     if (status != 0) {
         staging_abandon(&staging);

@@ -113,5 +113,5 @@ for name, trace in (('a trace that is cut off', bad), ('node ids that collide', 
     status, out, err = report(trace, folder('failing/new'))
     ok((status, out) == (3, '') and err.count('\n') == 1, f'{name}: fails', f'{status} {err}')
     equal(os.listdir(folder('failing')), [], f'{name}: all is removed')
-ok(re.search(r'trace\.jsonl:\d+', report(bad, folder('failing/new'))[2]), 'the message names file and line')
+ok(re.search(r'bad\.jsonl:\d+', report(bad, folder('failing/new'))[2]), 'the message names the trace given, and the line')
 done()
