@@ -78,7 +78,7 @@ static int list_names(struct level *level)
         if (!error) level->count++;
     }
     if (directory) closedir(directory);
-    qsort(level->names, level->count, sizeof *level->names, compare_names);
+    if (level->count) qsort(level->names, level->count, sizeof *level->names, compare_names);
     return error;
 }
 
