@@ -8,7 +8,7 @@
 #include "analyzer/trace/block.h"
 #include "analyzer/trace/decode_internal.h"
 
-static const struct pattern never = {.mask = PATTERN_NEVER};
+static const struct pattern never = {.low = NO_MATCH};
 static const char no_text[16]; /* no string to compare with, but bytes to read */
 
 struct allocation {
@@ -75,7 +75,8 @@ static struct pattern pattern_of(const char *head, const char *text, const char 
     int whole = snprintf(whole_text, sizeof whole_text, "%s%s%s", head, text, tail);
     if (whole > PATTERN_MAX) return pattern;
     memcpy(pattern.text, whole_text, (size_t)whole);
-    pattern.mask = (UINT64_C(1) << whole) - 1;
+    pattern.low = mask_of((size_t)whole);
+    pattern.high = whole > 16 ? mask_of((size_t)whole - 16) : 0;
     pattern.length = (unsigned)whole;
     return pattern;
 }
@@ -121,24 +122,26 @@ static void layout_init(struct layout *layout, const struct object_schema *schem
             (field->presence == PRESENCE_IF_CALL && call) || (field->presence == PRESENCE_IF_DATA && data);
         bool foreign =
             !conditional && (field->presence == PRESENCE_IF_CALL || field->presence == PRESENCE_IF_DATA);
-        layout->key[i] = foreign ? never : pattern_of(",\"", field->key, "\":");
-        layout->follower[i] = (uint8_t)i;
-        layout->action[i] = (uint8_t)action_of(field, extras);
+        struct slot *slot = &layout->slot[i];
+        slot->key = foreign ? never : pattern_of(",\"", field->key, "\":");
+        slot->follower = i + 1 < schema->count ? (uint8_t)(i + 1) : NO_FIELD;
+        slot->action = (uint8_t)action_of(field, extras);
+        slot->values = field->argument;
+        layout->memo[i].low = NO_MATCH;
         if (!foreign) layout->known |= bit;
         if (conditional || field->presence == PRESENCE_REQUIRED) layout->required |= bit;
         if (field->type == TYPE_ENUM && schema_values[field->argument].initial != 0) layout->defaults |= bit;
         if (field->presence != PRESENCE_EXTRA) layout->single |= bit;
         if (extras || field->presence != PRESENCE_EXTRA) layout->stored |= bit;
     }
-    layout->follower[schema->count] = NO_FIELD;
-    layout->key[NO_FIELD] = never;
+    layout->slot[NO_FIELD].key = never;
 }
 
 bool decoder_init(struct decoder *decoder, struct cg_strings *strings, bool extras)
 {
     enum { FIRST_LISTS = 256, FIRST_TEXTS = 256, FIRST_POOL = 256 };
     *decoder = (struct decoder){.strings = strings, .extras = extras, .last_kind = CG_KIND_COUNT};
-    decoder->layouts = calloc(LAYOUT_COUNT, sizeof *decoder->layouts);
+    decoder->layouts = block_zeroed(LAYOUT_COUNT * sizeof *decoder->layouts);
     decoder->patterns = calloc((VALUES_COUNT + 1) * VALUES_MAX, sizeof *decoder->patterns);
     decoder->starts = calloc(CG_KIND_COUNT, sizeof *decoder->starts);
     decoder->list_memos = calloc(1U << LIST_MEMO_BITS, sizeof *decoder->list_memos);
@@ -168,7 +171,7 @@ bool decoder_init(struct decoder *decoder, struct cg_strings *strings, bool extr
 void decoder_free(struct decoder *decoder)
 {
     free_allocations(decoder);
-    free(decoder->layouts);
+    block_free(decoder->layouts);
     free(decoder->patterns);
     free(decoder->starts);
     free(decoder->list_memos);
@@ -187,7 +190,7 @@ void decoder_begin(struct decoder *decoder)
     decoder->texts.text[0] = (struct text){0}; /* what an absent string refers to */
     decoder->texts.count = 1;
     decoder->last_string.text = no_text;
-    decoder->last_string.length = 0;
+    decoder->last_string.low = NO_MATCH;
     decoder->batch++;
 }
 
@@ -305,10 +308,10 @@ static const char *next_key(struct decoder *decoder, const char *at, struct layo
 {
     const char *bytes;
     size_t length;
-    const struct pattern *expected = &layout->key[*follower];
-    uint64_t comma = 1;
+    const struct pattern *expected = &layout->slot[*follower].key;
+    const uint32_t comma = 1;
     decoder->field = NULL;
-    if (((pattern_bytes(expected, at - 1) | comma) & expected->mask) == expected->mask) {
+    if (pattern_here(expected, at - 1, comma)) {
         *field = *follower;
         return json_space(at - 1 + expected->length);
     }
@@ -375,11 +378,12 @@ static const char *unexpected_member(struct decoder *decoder, const char *at, st
 static inline const char *next_member(struct decoder *decoder, const char *at, struct layout *layout,
                                       struct member *member)
 {
-    const struct pattern *expected = &layout->key[*member->follower];
-    if (__builtin_expect(!pattern_here(expected, at), 0))
+    unsigned field = *member->follower;
+    const struct pattern *expected = &layout->slot[field].key;
+    if (__builtin_expect(!pattern_here(expected, at, 0), 0))
         return unexpected_member(decoder, at, layout, member);
     member->key = at + 1;
-    member->field = *member->follower;
+    member->field = field;
     at += expected->length;
     return __builtin_expect(*at <= ' ', 0) ? json_space(at) : at;
 }
@@ -388,16 +392,19 @@ static inline const char *next_member(struct decoder *decoder, const char *at, s
 static inline const char *usual_value(struct decoder *decoder, const char *at, struct layout *layout,
                                       unsigned field, union value *value)
 {
-    switch ((enum action)layout->action[field]) {
+    const struct slot *slot = &layout->slot[field];
+    const char *end;
+    switch ((enum action)slot->action) {
     case ACTION_STR:
-        return decode_string_again(decoder, at, &layout->memo[field], &value->string);
+        end = decode_string_again(decoder, at, &layout->memo[field], &value->string);
+        return end != NULL || *at != '"' ? end
+                                         : decode_string(decoder, at, &layout->memo[field], &value->string);
     case ACTION_U64:
         return json_u64_usual(at, &value->u);
     case ACTION_ENUM: {
-        unsigned set = layout->schema->fields[field].argument;
-        const struct pattern *pattern = patterns_of(decoder, set);
-        for (unsigned i = 0; i < schema_values[set].count; i++, pattern++) {
-            if (!pattern_here(pattern, at)) continue;
+        const struct pattern *pattern = patterns_of(decoder, slot->values);
+        for (unsigned i = 0; i < schema_values[slot->values].count; i++, pattern++) {
+            if (!pattern_here(pattern, at, 0)) continue;
             value->u = i;
             return at + pattern->length;
         }
@@ -406,14 +413,14 @@ static inline const char *usual_value(struct decoder *decoder, const char *at, s
     case ACTION_U64_LIST: {
         unsigned length;
         const struct list_memo *memo = list_memo(decoder, at, &length);
-        if (!same_text(memo->text, length, at)) return NULL;
+        if (length == 0 || !same_text(memo->text, mask_of(length), length, at)) return NULL;
         value->list = memo->list;
         return at + length;
     }
     case ACTION_SKIP: {
         uint64_t number;
         if (*at != '"') return json_u64_usual(at, &number);
-        const char *end = json_plain_run(at + 1);
+        end = json_plain_run(at + 1);
         return *end == '"' ? end + 1 : NULL;
     }
     case ACTION_OTHER:
@@ -441,7 +448,7 @@ static const char *decode_members(struct decoder *decoder, const char *at, bool 
                                   unsigned open, int kinds, struct record *record)
 {
     uint32_t seen = 0;
-    struct member member = {.key = at, .field = NO_FIELD, .follower = &layout->follower[0]};
+    struct member member = {.key = at, .field = NO_FIELD, .follower = &layout->first};
     record->present = 0;
     if (first)
         at = next_key(decoder, at, layout, member.follower, &member.field);
@@ -451,14 +458,12 @@ static const char *decode_members(struct decoder *decoder, const char *at, bool 
         unsigned field = member.field;
         if (__builtin_expect(field < NO_FIELD, 1)) {
             uint32_t bit = UINT32_C(1) << field;
-            const char *end = NULL;
-            if (__builtin_expect((seen & bit & layout->single) == 0, 1)) {
-                seen |= bit;
-                end = usual_value(decoder, at, layout, field, &record->value[field]);
-            } else {
+            if (__builtin_expect((seen & bit & layout->single) != 0, 0)) {
                 decoder->field = layout->schema->fields[field].key;
                 return decode_fail(decoder, member.key, "given twice");
             }
+            seen |= bit;
+            const char *end = usual_value(decoder, at, layout, field, &record->value[field]);
             if (__builtin_expect(end != NULL, 1)) {
                 record->present |= bit;
                 at = end;
@@ -466,7 +471,7 @@ static const char *decode_members(struct decoder *decoder, const char *at, bool 
                 decoder->field = layout->schema->fields[field].key;
                 at = decode_field(decoder, at, layout, field, open, record);
             }
-            member.follower = &layout->follower[field + 1];
+            member.follower = &layout->slot[field].follower;
         } else {
             at = skip_member(decoder, at, &member, open, &kinds);
         }
@@ -538,6 +543,19 @@ static struct layout *edge_layout(struct decoder *decoder, const char *line, con
     return &decoder->layouts[edge_kind == CG_EDGE_KIND_CALL ? (unsigned)OBJECT_EDGE : LAYOUT_EDGE_DATA];
 }
 
+/* A record of another kind than the one that followed last time: behind its kind; NULL when it begins
+ * otherwise. */
+static const char *other_start(struct decoder *decoder, const char *line, enum cg_kind *kind)
+{
+    for (unsigned i = 0; i < CG_KIND_COUNT; i++) {
+        if (!pattern_here(&decoder->starts[i], line, 0)) continue;
+        decoder->follower[decoder->last_kind] = *kind = (enum cg_kind)i;
+        decoder->last_kind = *kind;
+        return line + decoder->starts[i].length;
+    }
+    return NULL;
+}
+
 /* A record that does not begin as expected: its kind; behind the member when it is the first one, else at the
  * first key, with *first set. */
 static const char *unexpected_start(struct decoder *decoder, const char *line, enum cg_kind *kind,
@@ -560,9 +578,10 @@ bool decode_record(struct decoder *decoder, const char *line, enum cg_kind *kind
     const char *at = line + decoder->starts[expected].length;
     bool first = false;
     decoder->field = NULL;
-    if (__builtin_expect(pattern_here(&decoder->starts[expected], line), 1))
+    if (__builtin_expect(pattern_here(&decoder->starts[expected], line, 0), 1))
         decoder->last_kind = *kind = expected;
-    else if ((at = unexpected_start(decoder, line, kind, &first)) == NULL)
+    else if ((at = other_start(decoder, line, kind)) == NULL &&
+             (at = unexpected_start(decoder, line, kind, &first)) == NULL)
         return false;
     struct layout *layout = &decoder->layouts[*kind];
     if (*kind == CG_KIND_EDGE && (layout = edge_layout(decoder, line, at)) == NULL) return false;

@@ -88,8 +88,9 @@ struct decoder {
     struct list_memo *list_memos;
 
     struct {
-        const char *text; /* in the input, from behind the opening to the closing quote */
-        unsigned length;  /* 0: none */
+        const char *text; /* in the input, from quote to quote */
+        uint32_t low;     /* as in struct memo */
+        unsigned length;
         uint32_t position;
     } last_string; /* that was scanned in this batch */
 

@@ -6,22 +6,22 @@
 
 /* `,"key":` or `"value"`, to be compared with the text at once. */
 enum { PATTERN_MAX = 32 };
-#define PATTERN_NEVER (UINT64_C(1) << PATTERN_MAX) /* a bit that no comparison sets */
+#define NO_MATCH (UINT32_C(1) << 16) /* a mask for a byte that no comparison of 16 finds equal */
 struct pattern {
     char text[PATTERN_MAX];
-    uint64_t mask; /* the bytes that count */
+    uint32_t low, high; /* masks of the bytes that count: of the first 16 and of the others */
     unsigned length;
 };
 
-/* The value that a string or list field had last, as it stands in the text: when the same bytes follow again,
- * which they do for most fields, it need not be scanned, hashed and looked up again. Never more than the
- * padding of the text. */
+/* The value that a string field had last, as it stands in the text: when the same bytes follow again, which
+ * they do for most fields, it need not be scanned, hashed and looked up again. Never more than the padding of
+ * the text. */
 enum { MEMO_MAX = 48 };
 struct memo {
-    char text[MEMO_MAX]; /* to the closing quote or bracket */
-    unsigned length;     /* 0: none */
+    char text[MEMO_MAX]; /* from quote to quote */
+    uint32_t low;        /* mask of the first 16 bytes; NO_MATCH: none */
+    unsigned length;
     uint32_t string, batch;
-    struct cg_list list;
 };
 
 /* What the loop over the members does itself; all that is rarer or irregular is ACTION_OTHER's. */
@@ -31,13 +31,17 @@ enum action { ACTION_OTHER, ACTION_STR, ACTION_U64, ACTION_ENUM, ACTION_U64_LIST
  * last time is tried first the next time, by one comparison with its whole key. */
 struct layout {
     const struct object_schema *schema;
-    uint32_t known, required;                  /* masks of fields */
-    uint32_t single;                           /* may not come twice */
-    uint32_t defaults;                         /* enums whose default is not 0 */
-    uint32_t stored;                           /* fields that anybody reads */
-    uint8_t follower[SCHEMA_MAX_FIELDS + 1];   /* of field n - 1; [0]: the first field */
-    uint8_t action[SCHEMA_MAX_FIELDS];         /* enum action */
-    struct pattern key[SCHEMA_MAX_FIELDS + 1]; /* of field n, its comma first; the last one never matches */
+    uint32_t known, required; /* masks of fields */
+    uint32_t single;          /* may not come twice */
+    uint32_t defaults;        /* enums whose default is not 0 */
+    uint32_t stored;          /* fields that anybody reads */
+    uint8_t first;            /* the field that came first */
+    struct slot {
+        struct pattern key;                                     /* its comma first */
+        uint8_t follower;                                       /* the field that came next */
+        uint8_t action;                                         /* enum action */
+        uint8_t values;                                         /* of an enum: enum value_set */
+    } __attribute__((aligned(64))) slot[SCHEMA_MAX_FIELDS + 1]; /* the last one never matches */
     struct memo memo[SCHEMA_MAX_FIELDS];
 };
 /* An edge has another set of known fields for each edge_kind. */
@@ -93,40 +97,41 @@ static inline unsigned equal_bytes(const char *a, const char *b)
 #endif
 }
 
-/* The bytes of a pattern that stand here. Reads PATTERN_MAX bytes, which the padding of the text allows
- * everywhere. */
-static inline uint64_t pattern_bytes(const struct pattern *pattern, const char *at)
+/* Reads up to PATTERN_MAX bytes, which the padding of the text allows everywhere. ignored: a mask of bytes
+ * among the first 16 that may be different. */
+static inline bool pattern_here(const struct pattern *pattern, const char *at, uint32_t ignored)
 {
-    return (uint64_t)equal_bytes(pattern->text + 16, at + 16) << 16 | equal_bytes(pattern->text, at);
-}
-static inline bool pattern_here(const struct pattern *pattern, const char *at)
-{
-    return (pattern_bytes(pattern, at) & pattern->mask) == pattern->mask;
+    if ((~equal_bytes(pattern->text, at) & pattern->low & ~ignored) != 0) return false;
+    return pattern->high == 0 || (~equal_bytes(pattern->text + 16, at + 16) & pattern->high) == 0;
 }
 
-/* These bytes stand here; false for none. Both are read to the next multiple of 16 bytes. */
-static inline bool same_text(const char *text, unsigned left, const char *at)
+static inline uint32_t mask_of(size_t length)
 {
-    for (;; text += 16, at += 16, left -= 16) {
-        unsigned equal = equal_bytes(text, at);
-        if (left <= 16) return left != 0 && (~equal & ((1U << left) - 1)) == 0;
-        if (equal != 0xFFFF) return false;
-    }
+    return length < 16 ? (UINT32_C(1) << length) - 1 : 0xFFFF;
 }
 
-/* A string whose text, from behind the opening quote on, is that of the same field in the record before, or
- * that of the string before it, as tensor_id is often the storage_id: behind it. NULL when it must be
- * scanned, or begins no string. Three of four strings end here; without it reading took 1.4 x the time. */
+/* These bytes stand here. Both are read to the next multiple of 16 bytes. */
+static inline bool same_text(const char *text, uint32_t low, unsigned length, const char *at)
+{
+    if ((~equal_bytes(text, at) & low) != 0) return false;
+    for (unsigned done = 16; done < length; done += 16)
+        if ((~equal_bytes(text + done, at + done) & mask_of(length - done)) != 0) return false;
+    return true;
+}
+
+/* A string whose text is that of the same field in the record before, or that of the string before it, as
+ * tensor_id is often the storage_id: behind it. NULL when it must be scanned, or begins no string. Three of
+ * four strings end here. */
 static inline const char *decode_string_again(struct decoder *decoder, const char *at,
                                               const struct memo *memo, uint32_t *string)
 {
-    if (memo->batch == decoder->batch && *at == '"' && same_text(memo->text, memo->length, at + 1)) {
+    if (memo->batch == decoder->batch && same_text(memo->text, memo->low, memo->length, at)) {
         *string = memo->string;
-        return at + 1 + memo->length;
+        return at + memo->length;
     }
-    if (*at == '"' && same_text(decoder->last_string.text, decoder->last_string.length, at + 1)) {
+    if (same_text(decoder->last_string.text, decoder->last_string.low, decoder->last_string.length, at)) {
         *string = decoder->last_string.position;
-        return at + 1 + decoder->last_string.length;
+        return at + decoder->last_string.length;
     }
     return NULL;
 }

@@ -68,30 +68,32 @@ static bool new_text(struct decoder *decoder, const char *bytes, size_t length, 
 
 /* memos */
 
-/* text: from behind the opening quote on; length: with the closing quote. */
+/* text: of length bytes, from quote to quote. */
 static inline void remember(struct decoder *decoder, struct memo *memo, const char *text, size_t length,
                             uint32_t position)
 {
-    unsigned kept = length <= MEMO_MAX ? (unsigned)length : 0;
+    uint32_t low = length <= MEMO_MAX ? mask_of(length) : NO_MATCH;
     decoder->last_string.text = text;
-    decoder->last_string.length = kept;
+    decoder->last_string.low = low;
+    decoder->last_string.length = (unsigned)length;
     decoder->last_string.position = position;
     if (memo == NULL) return;
     memcpy(memo->text, text, MEMO_MAX);
-    memo->length = kept;
+    memo->low = low;
+    memo->length = (unsigned)length;
     memo->string = position;
 }
 
 /* Carries a memo over from the batch before; one that is older is forgotten. */
 static bool memo_renew(struct decoder *decoder, struct memo *memo)
 {
-    bool recent = memo->batch + 1 == decoder->batch && memo->length != 0;
+    bool recent = memo->batch + 1 == decoder->batch && memo->low != NO_MATCH;
     memo->batch = decoder->batch;
     if (recent) {
         struct text text = {.number = decoder->last_texts.text[memo->string].number};
         if (add_text(decoder, text, &memo->string)) return true;
     }
-    memo->length = 0;
+    memo->low = NO_MATCH;
     return !recent;
 }
 
@@ -110,7 +112,7 @@ const char *decode_string(struct decoder *decoder, const char *at, struct memo *
     const char *end = json_string(&decoder->scan, at, &bytes, &length);
     if (__builtin_expect(end == NULL, 0)) return scanned(decoder, end);
     if (!new_text(decoder, bytes, length, string)) return NULL;
-    if (bytes == at + 1) remember(decoder, memo, bytes, length + 1, *string);
+    if (bytes == at + 1) remember(decoder, memo, at, length + 2, *string);
     return end;
 }
 
@@ -145,7 +147,7 @@ const char *decode_enum(struct decoder *decoder, const char *at, const struct va
                         const struct pattern *patterns, uint64_t *value)
 {
     for (unsigned i = 0; i < values->count; i++) {
-        if (pattern_here(&patterns[i], at)) {
+        if (pattern_here(&patterns[i], at, 0)) {
             *value = i;
             return at + patterns[i].length;
         }
