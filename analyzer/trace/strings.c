@@ -42,14 +42,27 @@ uint32_t strings_hash(const void *bytes, size_t length)
     return (uint32_t)XXH3_64bits(bytes, length);
 }
 
-/* The slot that holds the text, or the free one where it belongs. */
-static size_t probe(const struct cg_strings *strings, uint32_t hash, const char *bytes, size_t length)
+/* Without a call for the short texts that nearly all are: their two ends overlap. */
+static inline bool same_bytes(const char *a, const char *b, size_t length)
 {
+    uint64_t a_begin, a_end, b_begin, b_end;
+    if (length < sizeof a_begin || length > 2 * sizeof a_begin) return memcmp(a, b, length) == 0;
+    memcpy(&a_begin, a, sizeof a_begin);
+    memcpy(&b_begin, b, sizeof b_begin);
+    memcpy(&a_end, a + length - sizeof a_end, sizeof a_end);
+    memcpy(&b_end, b + length - sizeof b_end, sizeof b_end);
+    return ((a_begin ^ b_begin) | (a_end ^ b_end)) == 0;
+}
+
+/* The slot that holds the text, or the free one where it belongs. */
+static inline size_t probe(const struct cg_strings *strings, uint32_t hash, const char *bytes, size_t length)
+{
+    const uint64_t *slots = strings->slots;
     size_t slot = hash & strings->slot_mask;
-    for (; strings->slots[slot] != 0; slot = (slot + 1) & strings->slot_mask) {
-        if ((uint32_t)(strings->slots[slot] >> 32) != hash) continue;
-        struct cg_text text = strings_text(strings, (cg_str)strings->slots[slot]);
-        if (text.length == length && memcmp(text.bytes, bytes, length) == 0) break;
+    for (; slots[slot] != 0; slot = (slot + 1) & strings->slot_mask) {
+        if ((uint32_t)(slots[slot] >> 32) != hash) continue;
+        const uint64_t *end = &strings->offset[(cg_str)slots[slot]];
+        if (end[0] - end[-1] == length && same_bytes(strings->bytes + end[-1], bytes, length)) break;
     }
     return slot;
 }
