@@ -102,7 +102,8 @@ asan:
 tsan:
 	@$(MAKE) --no-print-directory BUILD=build-tsan SANITIZE="-fsanitize=thread" OPT="-O1 -g -Wno-format-truncation -Wno-tsan" check
 tidy:
-	@clang-tidy --quiet $(filter-out %.S,$(COMMON_SRC) $(PRELOAD_SRC) $(ANALYZER_SRC) analyzer/main.c $(LAUNCHER_SRC)) -- -std=gnu17 $(CPPFLAGS) $(CUDA_CPPFLAGS)
+	@printf '%s\n' $(filter-out %.S,$(COMMON_SRC) $(PRELOAD_SRC) $(ANALYZER_SRC) analyzer/main.c $(LAUNCHER_SRC)) | \
+	  xargs -P 2 -I '{}' clang-tidy --quiet '{}' -- -std=gnu17 $(CPPFLAGS) $(CUDA_CPPFLAGS)
 format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
