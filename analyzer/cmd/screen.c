@@ -22,8 +22,9 @@ static const char *const sequences[] = {
 static size_t columns_of_terminal(void)
 {
     struct winsize size;
-    const char *columns = getenv("COLUMNS");
-    if (columns && atoi(columns) > 0) return (size_t)atoi(columns);
+    const char *text = getenv("COLUMNS");
+    long columns = text ? strtol(text, NULL, 10) : 0; /* LONG_MAX when it is beyond that */
+    if (columns > 0) return (size_t)columns;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
     return 80;
 }

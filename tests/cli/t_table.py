@@ -73,6 +73,7 @@ for columns in (40, 80, 200):
         ok(status == 0 and not wide and shown, f'{words[0]} {words[-1] if len(words) > 2 else ""}: no line is wider than {columns} columns',
            f'{status}\n' + '\n'.join(map(repr, wide)))
 ok(max(map(width, terminal('query', TRACE, '--kind', 'slowest-host', columns=200, env={'COLUMNS': '60'})[1].split('\n'))) <= 60, 'COLUMNS wins')
+ok('\n  1\n' not in CODES.sub('', terminal('query', TRACE, '--kind', 'slowest-host', env={'COLUMNS': '4294967297'})[1]), 'COLUMNS beyond 32 bits is wide')
 shown = terminal('overview', TRACE)[1]
 ok('\x1b[1m' in shown and '\x1b[32mcomplete\x1b[0m' in shown, 'colours on a terminal')
 # A reason whose last line is the word "invalid" alone: the colours of verdicts are for whole values.
