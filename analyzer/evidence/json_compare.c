@@ -126,7 +126,8 @@ static bool push(struct comparison *comparison, const char *ours, const char *th
         comparison->equality = JSON_COMPARE_NO_MEMORY;
         return false;
     }
-    qsort(frame->their_members.at, frame->their_members.count, sizeof *frame->their_members.at, by_key);
+    if (frame->their_members.count > 0)
+        qsort(frame->their_members.at, frame->their_members.count, sizeof *frame->their_members.at, by_key);
     return true;
 }
 
