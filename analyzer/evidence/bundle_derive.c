@@ -1,16 +1,35 @@
 #include "analyzer/evidence/bundle_derive.h"
 
+#include <dirent.h>
 #include <fcntl.h>
-#include <sys/stat.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "analyzer/evidence/nsight.h"
+
+/* Is there anything in "nsight"? An empty directory is not in the manifest, so it must say nothing that a
+ * missing one does not (10.3). */
+static bool has_reports(int root_fd)
+{
+    int fd = openat(root_fd, "nsight", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    bool found = false;
+
+    if (!directory) {
+        if (fd >= 0) close(fd);
+        return false;
+    }
+    for (struct dirent *entry; !found && (entry = readdir(directory));)
+        found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(directory);
+    return found;
+}
 
 static int derive(int root_fd, const struct cg_trace *trace, struct evidence *evidence,
                   struct cg_error *error)
 {
     struct gpu_evidence gpu;
-    struct stat directory;
-    bool nsight = fstatat(root_fd, "nsight", &directory, AT_SYMLINK_NOFOLLOW) == 0;
+    bool nsight = has_reports(root_fd);
 
     int status = nsight ? nsight_load_for(root_fd, "nsight", trace, &gpu, error) : 0;
     if (status != 0) return status;
