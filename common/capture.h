@@ -204,6 +204,8 @@ enum cap_span_source {
         CAP_SPAN_SOURCE_COUNT
 };
 
+enum cap_payload { CAP_PAYLOAD_NONE, CAP_PAYLOAD_U64, CAP_PAYLOAD_I64, CAP_PAYLOAD_F64 };
+
 /* What passes unseen, counted in the header: G(constant suffix, "key in terminal.not_covered", "meaning") */
 #define CAP_GAPS(G)                                                                                          \
     G(UNKNOWN_ENTRY_POINT, "unknown_entry_points", "look-ups answered with an entry point that has no hook") \
@@ -223,14 +225,16 @@ enum { CAP_SPAN_ROOT = 1, CAP_SPAN_REGION = 2 };
 
 /* Flags of a record. */
 enum {
-    CAP_FLAG_DETAIL = 0x000f,      /* memory kind, copy kind or span source, by type */
-    CAP_FLAG_STEP = 0x00f0,        /* SPAN_*: its own step; ALLOC, FREE, END: of the innermost span around the
-                                      allocation that has one:        0, or 1 + the value of enum cg_value_STEP */
-    CAP_FLAG_REASON = 0x0f00,      /* FREE, END: enum cap_end_reason << 8 */
-    CAP_FLAG_NO_CALL = 0x1000,     /* FREE, END: no op is written */
-    CAP_FLAG_PREEXISTING = 0x2000, /* ALLOC: alive when the region began */
-    CAP_FLAG_NO_STORAGE = 0x4000,  /* ALLOC, FREE: the call alone (it failed, or the storage is not known) */
-    CAP_FLAG_CAPTURED = 0x8000,    /* CALL, LAUNCH, COPY: no work, a node of a graph that is being captured */
+    CAP_FLAG_DETAIL = 0x000f, /* memory kind, copy kind or span source, by type */
+    CAP_FLAG_STEP = 0x00f0,   /* SPAN_*: its own step; ALLOC, FREE, END: of the innermost span around the
+                                 allocation that has one:        0, or 1 + the value of enum cg_value_STEP */
+    CAP_FLAG_REASON = 0x0f00, /* FREE, END: enum cap_end_reason << 8 */
+    CAP_FLAG_CLIPPED_START = 0x0100, /* SPAN_BEGIN, SPAN: open when the region began */
+    CAP_FLAG_CLIPPED_END = 0x0200,   /* SPAN_END, SPAN: never ended by the program */
+    CAP_FLAG_NO_CALL = 0x1000,       /* FREE, END: no op is written */
+    CAP_FLAG_PREEXISTING = 0x2000,   /* ALLOC: alive when the region began */
+    CAP_FLAG_NO_STORAGE = 0x4000, /* ALLOC, FREE: the call alone (it failed, or the storage is not known) */
+    CAP_FLAG_CAPTURED = 0x8000,   /* CALL, LAUNCH, COPY: no work, a node of a graph that is being captured */
 };
 
 #define CAP_NO_DEVICE 255u /* host memory and calls without a device: device "cpu" */
@@ -245,7 +249,8 @@ struct cap_record {
     uint8_t device; /* ordinal, or CAP_NO_DEVICE */
     uint16_t api;
     uint16_t flags;
-    int32_t result; /* CUresult */
+    int32_t result; /* CUresult; SPAN_BEGIN: the span that this one continues; SPAN: the thread that opened
+                       it, where another ended it; else 0 */
     uint64_t ticks; /* duration */
     union {
         struct {
@@ -271,9 +276,11 @@ struct cap_record {
         } memory;
         struct {
             uint32_t name, parent, domain, category;
-            uint32_t kind; /* enum cg_value_SPAN_KIND */
+            uint8_t kind;         /* enum cg_value_SPAN_KIND */
+            uint8_t payload_type; /* enum cap_payload */
+            uint16_t has_color;
             uint32_t color;
-            uint64_t payload;
+            uint64_t payload; /* bits of a value of that type */
         } span_data;
         struct {
             uint64_t used, free, reserved, capacity;

@@ -30,14 +30,14 @@
 #define CG_OUTCOME_VALUES(E) E(OUTCOME, COMPLETE, "complete") E(OUTCOME, FAILED, "failed")
 #define CG_GRADIENT_STATE_VALUES(E)                                                                          \
     E(GRADIENT_STATE, PRESENT, "present")                                                                    \
-    E(GRADIENT_STATE, MISSING, "missing") E(GRADIENT_STATE, ZERO, "zero")                                    \
-        E(GRADIENT_STATE, NON_FINITE, "non_finite")
+    E(GRADIENT_STATE, MISSING, "missing")                                                                    \
+    E(GRADIENT_STATE, ZERO, "zero") E(GRADIENT_STATE, NON_FINITE, "non_finite")
 #define CG_ACTION_VALUES(E) E(ACTION, ALLOC, "alloc") E(ACTION, FREE, "free")
 /* `other` is the default of every category field, but not the first value on the wire's list. */
 #define CG_CATEGORY_VALUES(E)                                                                                \
     E(CATEGORY, PARAMETER, "parameter")                                                                      \
-    E(CATEGORY, ACTIVATION, "activation") E(CATEGORY, GRADIENT, "gradient")                                  \
-        E(CATEGORY, OPTIMIZER, "optimizer") E(CATEGORY, OTHER, "other")
+    E(CATEGORY, ACTIVATION, "activation")                                                                    \
+    E(CATEGORY, GRADIENT, "gradient") E(CATEGORY, OPTIMIZER, "optimizer") E(CATEGORY, OTHER, "other")
 #define CG_COVERAGE_VALUES(E)                                                                                \
     E(COVERAGE, NONE, "none") E(COVERAGE, PARTIAL, "partial") E(COVERAGE, COMPLETE, "complete")
 #define CG_SCOPE_VALUES(E)                                                                                   \
@@ -79,6 +79,9 @@
     F(domain, "domain", OPT_STR, EXTRA, NONE, "NVTX domain")                                                 \
     F(category, "category", OPT_STR, EXTRA, NONE, "NVTX category")                                           \
     F(color, "color", OPT_U64, EXTRA, NONE, "ARGB colour asked for")                                         \
+    F(payload, "payload", OPT_F64, EXTRA, NONE, "number given with an NVTX range")                           \
+    F(continues, "continues", OPT_STR, EXTRA, NONE,                                                          \
+      "id of the span before: the same range, cut when one around it was popped first")                      \
     F(clipped, "clipped", OPT_STR, EXTRA, NONE, "start, end or both: cut at the captured region's border")   \
     F(name_full, "name_full", OPT_STR, EXTRA, NONE, "a name over 256 bytes, whole, once")                    \
     F(name_raw, "name_raw", OPT_STR, EXTRA, NONE, "bytes in hexadecimal of a name that is not valid UTF-8")
@@ -86,6 +89,9 @@
 #define CG_SPAN_END_FIELDS(F)                                                                                \
     F(id, "id", STR, REQUIRED, NONE, "a span already started and not yet ended")                             \
     F(duration_ns, "duration_ns", U64, DEFAULT, NONE, "host wall duration")
+#define CG_SPAN_END_EXTRAS(F)                                                                                \
+    F(tid, "tid", OPT_U64, EXTRA, NONE, "thread that ended it, where it is not the one that opened it")      \
+    F(clipped, "clipped", OPT_STR, EXTRA, NONE, "end: the program never ended it")
 
 #define CG_OP_FIELDS(F)                                                                                      \
     F(span_id, "span_id", STR, REQUIRED, NONE, "span it belongs to")                                         \
@@ -273,7 +279,7 @@
 #define CG_KINDS(K)                                                                                          \
     K(META, meta, "meta", CG_META_FIELDS, CG_NO_EXTRAS, "first record: the run")                             \
     K(SPAN_START, span_start, "span_start", CG_SPAN_START_FIELDS, CG_SPAN_START_EXTRAS, "a span begins")     \
-    K(SPAN_END, span_end, "span_end", CG_SPAN_END_FIELDS, CG_NO_EXTRAS, "a span ends")                       \
+    K(SPAN_END, span_end, "span_end", CG_SPAN_END_FIELDS, CG_SPAN_END_EXTRAS, "a span ends")                 \
     K(OP, op, "op", CG_OP_FIELDS, CG_OP_EXTRAS, "an operation of the host")                                  \
     K(TENSOR, tensor, "tensor", CG_TENSOR_FIELDS, CG_NO_EXTRAS, "a tensor observed")                         \
     K(TENSOR_STATS, tensor_stats, "tensor_stats", CG_TENSOR_STATS_FIELDS, CG_NO_EXTRAS,                      \

@@ -1,9 +1,12 @@
 #include "common/jsonl.h"
 
+#include <math.h>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "common/event_table.h"
+#include "common/json_doc.h"
 #include "common/jsonl_text.h"
 
 /* Keys as literals, made from the event table: op_bytes is `,"bytes":`, op_q_api is `,"api":"`. */
@@ -19,6 +22,7 @@
 CG_SPAN_START_FIELDS(SPAN_START_KEY)
 CG_SPAN_START_EXTRAS(SPAN_START_KEY)
 CG_SPAN_END_FIELDS(SPAN_END_KEY)
+CG_SPAN_END_EXTRAS(SPAN_END_KEY)
 CG_OP_FIELDS(OP_KEY)
 CG_OP_EXTRAS(OP_KEY)
 CG_MEMORY_FIELDS(MEMORY_KEY)
@@ -404,10 +408,69 @@ static char *put_memory(struct jsonl_state *state, char *out, const struct cap_r
 
 /* ---- spans ---- */
 
+/* A text of at most JSONL_NAME_MAX bytes under a key. */
+static char *put_label(const struct jsonl_state *state, char *out, const char *key, uint32_t number)
+{
+    uint32_t head;
+    const char *text;
+    bool replaced;
+
+    if (!number) return out;
+    text = jsonl_string_at(state, number, &head);
+    out = put_text(out, key);
+    out = jsonl_text(out, text, jsonl_prefix(text, CAP_STRING_LENGTH(head), JSONL_NAME_MAX), &replaced);
+    *out++ = '"';
+    return out;
+}
+
+/* A payload that is not finite has no form in JSON, and is left out. */
+static char *put_payload(char *out, enum cap_payload type, uint64_t bits)
+{
+    char text[33];
+    double real;
+
+    memcpy(&real, &bits, sizeof real);
+    if (type == CAP_PAYLOAD_NONE || (type == CAP_PAYLOAD_F64 && !isfinite(real))) return out;
+    out = jsonl_literal(out, span_start_payload);
+    if (type == CAP_PAYLOAD_U64) return jsonl_u64(out, bits);
+    if (type == CAP_PAYLOAD_I64) return jsonl_i64(out, (int64_t)bits);
+    return jsonl_bytes(out, text, json_double_text(text, real));
+}
+
+static char *put_span_extras(struct jsonl_state *state, char *out, const struct cap_record *record,
+                             int32_t tid)
+{
+    unsigned source = record->flags & CAP_FLAG_DETAIL;
+
+    out = put_field(out, span_start_tid, (uint32_t)tid);
+    if (source < CAP_SPAN_SOURCE_COUNT) {
+        out = jsonl_literal(out, span_start_q_source);
+        out = put_text(out, span_sources[source]);
+        *out++ = '"';
+    }
+    out = put_label(state, out, span_start_q_domain, record->span_data.domain);
+    out = put_label(state, out, span_start_q_category, record->span_data.category);
+    if (record->span_data.has_color) out = put_field(out, span_start_color, record->span_data.color);
+    out = put_payload(out, (enum cap_payload)record->span_data.payload_type, record->span_data.payload);
+    if (record->type == CAP_SPAN_BEGIN && record->result > 0) {
+        out = jsonl_literal(out, span_start_q_continues);
+        out = put_span_id(out, (uint32_t)record->result);
+        *out++ = '"';
+    }
+    if (record->flags & (CAP_FLAG_CLIPPED_START | CAP_FLAG_CLIPPED_END)) {
+        out = jsonl_literal(out, span_start_q_clipped);
+        out = put_text(out, !(record->flags & CAP_FLAG_CLIPPED_END)     ? "start"
+                            : !(record->flags & CAP_FLAG_CLIPPED_START) ? "end"
+                                                                        : "both");
+        *out++ = '"';
+    }
+    return out;
+}
+
 static char *put_span_begin(struct jsonl_state *state, char *out, const struct cap_record *record,
                             int32_t tid)
 {
-    unsigned source = record->flags & CAP_FLAG_DETAIL, step = (record->flags & CAP_FLAG_STEP) >> 4;
+    unsigned step = (record->flags & CAP_FLAG_STEP) >> 4;
     uint64_t ns = cap_ns(&state->clock, record->begin);
     uint32_t head;
     const char *name = jsonl_string_at(state, record->span_data.name, &head);
@@ -437,25 +500,31 @@ static char *put_span_begin(struct jsonl_state *state, char *out, const struct c
         out = put_text(out, cg_name_STEP[step - 1]);
         *out++ = '"';
     }
-    out = put_field(out, span_start_tid, (uint32_t)tid);
-    if (source < CAP_SPAN_SOURCE_COUNT) {
-        out = jsonl_literal(out, span_start_q_source);
-        out = put_text(out, span_sources[source]);
-        *out++ = '"';
-    }
+    out = put_span_extras(state, out, record, tid);
     out = put_name_extras(state, out, record->span_data.name, replaced, span_start_q_name_full,
                           span_start_q_name_raw);
     return jsonl_literal(out, "}\n");
 }
 
-char *jsonl_span_end(char *out, uint32_t span, uint64_t duration_ns)
+/* ended_by: the thread, where it is not the one that opened the span; else 0. */
+static char *span_end(char *out, uint32_t span, uint64_t duration_ns, int32_t ended_by, bool clipped)
 {
     out = jsonl_literal(out, begin_span_end);
     out = jsonl_literal(out, span_end_q_id);
     out = put_span_id(out, span);
     *out++ = '"';
     out = put_field(out, span_end_duration_ns, duration_ns);
+    if (ended_by) out = put_field(out, span_end_tid, (uint32_t)ended_by);
+    if (clipped) {
+        out = jsonl_literal(out, span_end_q_clipped);
+        out = jsonl_literal(out, "end\"");
+    }
     return jsonl_literal(out, "}\n");
+}
+
+char *jsonl_span_end(char *out, uint32_t span, uint64_t duration_ns, bool clipped)
+{
+    return span_end(out, span, duration_ns, 0, clipped);
 }
 
 char *jsonl_own_span(char *out, uint32_t span, uint32_t parent, const char *name, size_t length,
@@ -483,13 +552,23 @@ char *jsonl_own_span(char *out, uint32_t span, uint32_t parent, const char *name
     return jsonl_literal(out, "\"}\n");
 }
 
-static char *put_span_end(struct jsonl_state *state, char *out, const struct cap_record *record)
+static char *put_span_end(struct jsonl_state *state, char *out, const struct cap_record *record,
+                          int32_t ended_by)
 {
     uint64_t begin = cap_ns(&state->clock, record->begin);
     uint64_t end = cap_ns(&state->clock, record->begin + record->ticks);
 
     saw(state, end);
-    return jsonl_span_end(out, record->span, end - begin);
+    return span_end(out, record->span, end - begin, ended_by, (record->flags & CAP_FLAG_CLIPPED_END) != 0);
+}
+
+/* A span of two calls that may come from two threads: written when it has ended, by the one that ended it. */
+static char *put_span(struct jsonl_state *state, char *out, const struct cap_record *record, int32_t tid)
+{
+    int32_t opened_by = record->result ? record->result : tid;
+
+    out = put_span_begin(state, out, record, opened_by);
+    return put_span_end(state, out, record, tid == opened_by ? 0 : tid);
 }
 
 /* ---- device memory ---- */
@@ -526,8 +605,8 @@ size_t jsonl_bound(const struct jsonl_state *state, const struct cap_record *rec
     else if (record->type == CAP_SPAN_BEGIN || record->type == CAP_SPAN)
         jsonl_string_at(state, record->span_data.name, &head);
     /* The name at most shortened (6 bytes for each), whole once (6 more) and its bytes (2 more); and a
-     * stream. */
-    return LINE_BYTES + 6 * JSONL_NAME_MAX * 2 + 8 * (size_t)CAP_STRING_LENGTH(head);
+     * stream, or a domain and a category. */
+    return LINE_BYTES + 6 * JSONL_NAME_MAX * 3 + 8 * (size_t)CAP_STRING_LENGTH(head);
 }
 
 char *jsonl_record(struct jsonl_state *state, char *out, const struct cap_record *record, uint32_t ring,
@@ -549,10 +628,9 @@ char *jsonl_record(struct jsonl_state *state, char *out, const struct cap_record
     case CAP_SPAN_BEGIN:
         return put_span_begin(state, out, record, tid);
     case CAP_SPAN_END:
-        return put_span_end(state, out, record);
+        return put_span_end(state, out, record, 0);
     case CAP_SPAN:
-        out = put_span_begin(state, out, record, tid);
-        return put_span_end(state, out, record);
+        return put_span(state, out, record, tid);
     case CAP_SAMPLE:
         return put_sample(state, out, record);
     default:

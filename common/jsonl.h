@@ -38,11 +38,11 @@ size_t jsonl_bound(const struct jsonl_state *state, const struct cap_record *rec
 char *jsonl_record(struct jsonl_state *state, char *out, const struct cap_record *record, uint32_t ring,
                    uint64_t slot, int32_t tid);
 
-/* A span_start of the session's own two spans, and a span_end at a time that is known already. name_bytes as
- * text; parent 0: none. Room: 6 * length + 256. */
+/* A span_start of the session's own two spans, and a span_end at a time that is known already, clipped: not
+ * the program ended it. name_bytes as text; parent 0: none. Room: 6 * length + 256. */
 char *jsonl_own_span(char *out, uint32_t span, uint32_t parent, const char *name, size_t length,
                      enum cap_span_source source, bool measured);
-char *jsonl_span_end(char *out, uint32_t span, uint64_t duration_ns);
+char *jsonl_span_end(char *out, uint32_t span, uint64_t duration_ns, bool clipped);
 
 /* Fills apis[0..count) from the string area; a name that is no identifier becomes "unknown". Returns false
  * when the names do not lie in it. */

@@ -122,6 +122,7 @@ static void mend(struct recovery *r, struct cap_record *record, bool *no_memory)
         good = record->span > CAP_SPAN_REGION && number_set_remove(spans, record->span);
         break;
     case CAP_SPAN:
+        if (!number_set_has(spans, record->span_data.parent)) record->span_data.parent = CAP_SPAN_REGION;
         good = !number_set_has(spans, record->span);
         break;
     case CAP_FREE:

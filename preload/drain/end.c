@@ -11,16 +11,30 @@
 #include "preload/record/session.h"
 #include "preload/say.h"
 
-static void put_span_end(uint32_t span, uint64_t begin_ns)
+static void put_span_end(uint32_t span, uint64_t begin_ns, bool clipped)
 {
     char *out = drain_room(256);
 
     if (writer.error) return;
-    writer.used = (size_t)(jsonl_span_end(out, span, writer.end_ns - begin_ns) - writer.buffer);
+    writer.used = (size_t)(jsonl_span_end(out, span, writer.end_ns - begin_ns, clipped) - writer.buffer);
+}
+
+/* Ranges that belong to no thread and that nobody ended. */
+static void end_ranges(uint64_t end_tick)
+{
+    struct cap_record record;
+    int32_t tid;
+
+    while (!writer.error && ranges_take(&record, end_tick, &tid)) {
+        char *out = drain_room(jsonl_bound(&writer.state, &record));
+
+        if (!writer.error)
+            writer.used = (size_t)(jsonl_record(&writer.state, out, &record, 0, 0, tid) - writer.buffer);
+    }
 }
 
 /* Spans that nobody ended, the inner ones first; then the session's own two. */
-static void end_spans(void)
+static void end_spans(uint64_t end_tick)
 {
     uint32_t rings = atomic_load_explicit(&session.header->rings_used, memory_order_acquire);
 
@@ -29,11 +43,12 @@ static void end_spans(void)
 
         while (view->open_depth > 0) {
             const struct record_open_span *open = &view->open[--view->open_depth];
-            put_span_end(open->span, cap_ns(&writer.state.clock, open->begin));
+            put_span_end(open->span, cap_ns(&writer.state.clock, open->begin), true);
         }
     }
-    put_span_end(CAP_SPAN_REGION, 0);
-    put_span_end(CAP_SPAN_ROOT, 0);
+    end_ranges(end_tick);
+    put_span_end(CAP_SPAN_REGION, 0, false);
+    put_span_end(CAP_SPAN_ROOT, 0, false);
 }
 
 /* ---- what is known at the end ---- */
@@ -139,11 +154,14 @@ static int rewrite(const char *meta, size_t length)
 
 static int write_meta(void)
 {
-    struct meta_settled settled;
-    size_t bound = meta_bound() + META_RESERVE, length;
-    char *meta = mmap(NULL, bound, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct meta_settled settled = {.names = true};
+    size_t bound, length;
+    char *meta;
     int error;
 
+    names_freeze();
+    bound = meta_bound() + names_bound() + META_RESERVE;
+    meta = mmap(NULL, bound, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (meta == MAP_FAILED) return errno;
     settle(&settled);
     length = (size_t)(meta_write(meta, &settled) - meta);
@@ -179,7 +197,7 @@ void end_trace(uint64_t end_tick, const char *how)
     drain_fix_rate();
     writer.end_ns = cap_ns(&writer.state.clock, end_tick);
     if (writer.state.written.latest_ns > writer.end_ns) writer.end_ns = writer.state.written.latest_ns;
-    if (!writer.error) end_spans();
+    if (!writer.error) end_spans(end_tick);
     if (!writer.error) drain_flush();
     failed = writer.error;
     collect_losses();

@@ -348,6 +348,10 @@ char *meta_write(char *out, const struct meta_settled *settled)
     out = jsonl_literal(out, meta_tags);
     out = put_tags(out, session.settings.tags);
     out = put_extras(out);
+    if (settled->names) {
+        out = jsonl_literal(out, ",\"names\":");
+        out = names_write(out);
+    }
     *out++ = '}';
     return out;
 }

@@ -134,10 +134,37 @@ void record_sample(struct record_call *call, uint8_t device, uint64_t used, uint
 uint32_t record_span_begin(enum cap_span_source source, uint32_t name);
 void record_span_end(uint32_t span);
 
+/* Ranges that are pushed and popped: they nest on each of a thread's stacks (range.stack), and those stacks
+ * may interleave. All of them end the call.
+ *
+ * Push gives the number of ranges around the new one on its stack, pop that of the one that it ended, or -1
+ * when there was none: counted. A range that is not the innermost of the thread is taken out from between:
+ * those inside of it are cut there, and go on as new spans. */
+int record_range_push(struct record_call *call, const struct record_range *range);
+int record_range_pop(struct record_call *call, uint32_t stack);
+/* A span without length. */
+void record_mark(struct record_call *call, const struct record_range *range);
+
+/* Ranges that belong to no thread: start gives a number that is unique in the process, 0 when there is no
+ * room; any thread may end it. They may overlap anything, so they hang under the measured region. */
+uint64_t record_range_start(struct record_call *call, const struct record_range *range);
+void record_range_end(struct record_call *call, uint64_t range);
+
+/* What the program calls a thing that the trace mentions, written into meta.names: kind "thread", "stream" or
+ * "device", its identity as the trace has it. The last name counts. Any time, also before the session opens.
+ */
+void record_name(const char *kind, const char *identity, const char *name, size_t length);
+
 /* The number of a string in the capture file, kept for the session. Lock-free when it is known already; for
  * use on a first encounter (kernel names, range names), and to be cached by the caller. 0 is the empty
  * string; also when there is no room, or no session is open. */
 uint32_t record_string(const char *bytes, size_t length);
+
+/* The same for a text that ends with NUL; quick for one that the calling thread has given before from the
+ * same address. NULL is the empty string. */
+uint32_t record_text(const char *text);
+/* Copies a string, its end cut off where it does not fit. */
+void record_string_copy(uint32_t number, char *out, size_t size);
 
 /* Told by the hooks when they learn it; written into meta.cuda. Any time, also before the session opens. */
 void record_driver(int version);

@@ -22,7 +22,7 @@ struct record_page {
      * generation is the same may record. */
     _Atomic uint64_t generation;
     _Atomic uint32_t state; /* enum session_state */
-    _Atomic uint32_t open_lock, rings_lock, strings_lock, deferred_lock;
+    _Atomic uint32_t open_lock, rings_lock, strings_lock, deferred_lock, ranges_lock, names_lock;
     _Atomic uint32_t progress; /* the writer adds 1 after each publication; futex */
     _Atomic uint32_t waiters;  /* producers that wait for progress */
     _Atomic uint32_t wake;     /* 1: the writer is asked to look now; futex */
@@ -32,12 +32,30 @@ extern struct record_page *record_page;
 #define RECORD_GENERATION_NONE   (UINT64_MAX - 1)
 #define RECORD_GENERATION_THREAD UINT64_MAX /* of a thread that has never recorded: equals no page's */
 #define RECORD_DEPTH_MAX         512u /* open spans of one thread; deeper ones are dropped and counted */
+#define RECORD_BEYOND_MAX        8u   /* domains of a thread that may have ranges deeper than that */
+
+/* What a program says of a range. Strings are numbers of record_string(). */
+struct record_range {
+    uint32_t name, domain, category;
+    uint32_t stack;       /* ranges nest among those of the same number: NVTX's domains */
+    uint8_t payload_type; /* enum cap_payload */
+    bool has_color;
+    uint32_t color;
+    uint64_t payload; /* bits of a value of that type */
+};
 
 struct record_open_span {
     uint64_t begin;
-    uint32_t span;
-    uint16_t step; /* CAP_FLAG_STEP form: its own, or that of the innermost one around it */
-    uint16_t pad;
+    uint32_t span; /* 0: not recorded, for want of room; kept, since its end will come */
+    uint32_t
+        inside; /* number that belongs on records made directly in it: its own, or of the one around it */
+    uint32_t
+        handle; /* number that the API gave out; it stays when the range is cut and goes on as another span */
+    uint32_t level; /* ranges around it on its stack */
+    uint16_t own_step;
+    uint16_t step;             /* CAP_FLAG_STEP form: its own, or that of the innermost one around it */
+    uint8_t source;            /* enum cap_span_source */
+    struct record_range range; /* to begin it anew */
 };
 
 struct record_thread {
@@ -47,15 +65,21 @@ struct record_thread {
     uint64_t mask;
     struct cap_record *slots;
     struct cap_ring *ring;
-    struct record_open_span *stack; /* RECORD_DEPTH_MAX entries; depth of them are open and recorded */
+    struct record_open_span *stack; /* RECORD_DEPTH_MAX entries; depth of them are open */
     uint32_t depth;
-    uint32_t span;      /* innermost open one, or the measured region */
+    uint32_t span;      /* innermost open one that is recorded, or the measured region */
     uint32_t span_next; /* block of span numbers that this thread may give out */
     uint32_t span_limit;
     uint32_t ring_index;
     int32_t tid;
     uint16_t step;      /* of the innermost span that has one, CAP_FLAG_STEP form */
     volatile bool busy; /* inside a hook: what happens in there is not recorded again */
+    bool any_beyond;    /* see below */
+    /* Ranges for which the stack had no place: how many, by number of their stack. While there are some, all
+     * further ones of that stack go there too, so that they come out in order. */
+    struct record_beyond {
+        uint32_t stack, count;
+    } beyond[RECORD_BEYOND_MAX];
 };
 extern __thread struct record_thread record_self __attribute__((tls_model("initial-exec")));
 
@@ -125,7 +149,7 @@ bool ring_prepare(bool whole);
 void ring_populate(void);
 /* Once for the process. */
 void ring_init(void);
-/* Ends the innermost open span of the thread. */
+/* Ends the innermost open span of the thread, which the program never ended. */
 void record_span_close(struct record_thread *thread);
 
 /* Records that found no room though they must be written: kept in memory until the writer takes them. */

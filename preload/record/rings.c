@@ -158,6 +158,8 @@ static void enter_ring(struct record_thread *thread, uint32_t index)
     thread->check_at = thread->head; /* the first record looks at tail */
     thread->stack = session.views[index].stack;
     thread->depth = 0;
+    memset(thread->beyond, 0, sizeof thread->beyond);
+    thread->any_beyond = false;
     thread->span = CAP_SPAN_REGION;
     thread->step = 0;
     thread->span_next = thread->span_limit = 0;

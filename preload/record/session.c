@@ -294,6 +294,8 @@ static bool fill_session(void)
 
     live_reset();
     deferred_reset();
+    ranges_reset();
+    names_reset();
     session.span_block = CAP_SPAN_REGION + 1;
     session.storage = 0;
     session.writer_failed = false;
@@ -346,13 +348,11 @@ static bool open_locked(void)
     return true;
 }
 
-static void load(void);
-
 bool session_open(void)
 {
     bool open;
 
-    load();
+    session_load();
     lock_take(&record_page->open_lock);
     if (atomic_load_explicit(&record_page->state, memory_order_relaxed) == SESSION_CLOSED) {
         if (open_locked()) {
@@ -384,7 +384,7 @@ static void child_page_by_hand(void)
 }
 
 /* Early: other libraries' constructors may record before this one's turn (session_open() calls it then). */
-__attribute__((constructor(101))) static void load(void)
+__attribute__((constructor(101))) void session_load(void)
 {
     static bool loaded;
     const char *quiet = getenv("CGTRACE_QUIET");

@@ -56,7 +56,7 @@ struct session {
     uint64_t slots_bytes, slots_limit; /* given to rings, and at most */
     struct ring_view views[CAP_RINGS_MAX];
 
-    _Atomic uint32_t span_block; /* next block of span numbers */
+    _Atomic uint32_t span_block; /* next block of span numbers; see span_number() */
     _Atomic uint64_t storage;    /* last number of a storage */
     _Atomic bool writer_failed;
     _Atomic uint64_t lost_type[CAP_TYPE_COUNT]; /* dropped for want of room, by type */
@@ -70,6 +70,16 @@ struct session {
 };
 extern struct session session;
 
+/* span.c: the next number of a span. */
+uint32_t span_number(struct record_thread *thread);
+/* The step that a name says, in CAP_FLAG_STEP form. */
+uint16_t span_step(uint32_t name);
+/* Fills a slot, but for its own type: what a range says of itself. */
+void span_fill(struct cap_record *slot, uint64_t begin, uint32_t span, uint32_t parent,
+               enum cap_span_source source, const struct record_range *range);
+
+/* Reads the settings, once; the library's constructor, for those that may come before it. */
+void session_load(void);
 /* Opens the session when none is open; safe from several threads. False: none, and none can be had. */
 bool session_open(void);
 
@@ -83,6 +93,18 @@ bool strings_reset(void);
 bool strings_inherit(const char *strings, uint64_t bytes);
 /* Appends without looking whether it is known; 0: no room. */
 uint32_t strings_append(const char *bytes, size_t length, unsigned step);
+
+/* range.c: forgets all open ranges; part of opening. */
+void ranges_reset(void);
+/* The open ranges one by one, taken out, as spans that end at this tick. False: no more. */
+bool ranges_take(struct cap_record *record, uint64_t end_tick, int32_t *tid);
+
+/* names.c. Names may be added from now on; part of opening. */
+void names_reset(void);
+/* No more are added; then names_write() writes them as a JSON array at out, in names_bound() of room. */
+void names_freeze(void);
+size_t names_bound(void);
+char *names_write(char *out);
 
 /* record.c: what passed unseen before the session opened, into its header. */
 void record_early_gaps(void);

@@ -137,3 +137,45 @@ uint32_t record_string(const char *bytes, size_t length)
     lock_give(&record_page->strings_lock);
     return number;
 }
+
+/* What the thread has met lately, by address. The bytes there may have changed since: they are compared. */
+enum { RECENT = 32 };
+static _Thread_local struct {
+    const char *text;
+    uint32_t generation; /* low bits of the session's */
+    uint32_t number;
+} recent[RECENT] __attribute__((tls_model("initial-exec")));
+
+uint32_t record_text(const char *text)
+{
+    uint32_t generation = (uint32_t)atomic_load_explicit(&record_page->generation, memory_order_relaxed);
+    unsigned at = (unsigned)((uintptr_t)text >> 2 ^ (uintptr_t)text >> 9) % RECENT;
+    uint32_t head;
+    size_t length;
+
+    if (!text) return 0;
+    if (likely(recent[at].text == text && recent[at].generation == generation)) {
+        const char *known = session.strings + (uint64_t)recent[at].number * 8;
+
+        memcpy(&head, known, 4);
+        length = CAP_STRING_LENGTH(head);
+        /* Reads no further than to the end of either. */
+        if (likely(strncmp(text, known + 4, length) == 0 && text[length] == '\0')) return recent[at].number;
+    }
+    recent[at].number = record_string(text, strnlen(text, CAP_STRING_MAX));
+    recent[at].generation = generation;
+    recent[at].text = recent[at].number ? text : NULL;
+    return recent[at].number;
+}
+
+void record_string_copy(uint32_t number, char *out, size_t size)
+{
+    const char *known = session.strings + (uint64_t)number * 8;
+    uint32_t head;
+    size_t length;
+
+    memcpy(&head, known, 4);
+    length = CAP_STRING_LENGTH(head) < size ? CAP_STRING_LENGTH(head) : size - 1;
+    memcpy(out, known + 4, length);
+    out[length] = '\0';
+}

@@ -1,0 +1,444 @@
+/* The functions that NVTX calls in a program's place of its own. Each records, then calls the tool that was
+ * set before us, if any; what that returns is what the program gets. */
+#include <stdio.h>
+#include <string.h>
+
+#include "preload/hooks/nvtx.h"
+#include "preload/hooks/state.h"
+#include "preload/record/record.h"
+
+/* ---- what a program says of a range ---- */
+
+static uint32_t wide_number(const wchar_t *text)
+{
+    char narrow[NVTX_WIDE_BYTES];
+
+    return text ? record_string(narrow, nvtx_narrow(narrow, text)) : 0;
+}
+
+static uint32_t message_number(int32_t type, nvtxMessageValue_t message)
+{
+    struct nvtx_text *text;
+
+    switch (type) {
+    case NVTX_MESSAGE_TYPE_ASCII:
+        return record_text(message.ascii);
+    case NVTX_MESSAGE_TYPE_UNICODE:
+        return wide_number(message.unicode);
+    case NVTX_MESSAGE_TYPE_REGISTERED:
+        text = nvtx_string(message.registered);
+        return text ? nvtx_text_number(text) : 0;
+    default:
+        return 0;
+    }
+}
+
+static void read_payload(struct record_range *range, const nvtxEventAttributes_t *event)
+{
+    double real;
+
+    switch (event->payloadType) {
+    case NVTX_PAYLOAD_TYPE_UNSIGNED_INT64:
+        range->payload_type = CAP_PAYLOAD_U64;
+        range->payload = event->payload.ullValue;
+        return;
+    case NVTX_PAYLOAD_TYPE_UNSIGNED_INT32:
+        range->payload_type = CAP_PAYLOAD_U64;
+        range->payload = event->payload.uiValue;
+        return;
+    case NVTX_PAYLOAD_TYPE_INT64:
+        range->payload_type = CAP_PAYLOAD_I64;
+        range->payload = (uint64_t)event->payload.llValue;
+        return;
+    case NVTX_PAYLOAD_TYPE_INT32:
+        range->payload_type = CAP_PAYLOAD_I64;
+        range->payload = (uint64_t)(int64_t)event->payload.iValue;
+        return;
+    case NVTX_PAYLOAD_TYPE_DOUBLE:
+        real = event->payload.dValue;
+        break;
+    case NVTX_PAYLOAD_TYPE_FLOAT:
+        real = (double)event->payload.fValue;
+        break;
+    default: /* none, or of a kind that is not known */
+        return;
+    }
+    range->payload_type = CAP_PAYLOAD_F64;
+    memcpy(&range->payload, &real, sizeof real);
+}
+
+/* Inside of a call that was entered: the strings are those of the open session. */
+static struct record_range read_event(const struct nvtx_domain *domain, const nvtxEventAttributes_t *event)
+{
+    struct record_range range = {.stack = domain->index};
+
+    if (domain->index) range.domain = nvtx_text_number(domain->name);
+    if (!event || event->size < sizeof *event) return range;
+    range.name = message_number(event->messageType, event->message);
+    range.category = nvtx_category(domain, event->category);
+    range.has_color = event->colorType == NVTX_COLOR_ARGB;
+    if (range.has_color) range.color = event->color;
+    read_payload(&range, event);
+    return range;
+}
+
+/* The event as a tool knows it: without handles that it did not give out. */
+static const nvtxEventAttributes_t *tools_event(const nvtxEventAttributes_t *event,
+                                                nvtxEventAttributes_t *copy)
+{
+    struct nvtx_text *text;
+
+    if (!event || event->size < sizeof *event || event->messageType != NVTX_MESSAGE_TYPE_REGISTERED)
+        return event;
+    text = nvtx_string(event->message.registered);
+    if (!text || !text->given_out) return event;
+    *copy = *event;
+    copy->message.registered = NULL;
+    return copy;
+}
+
+/* ---- push and pop ---- */
+
+static int push_event(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event)
+{
+    struct record_call call;
+    struct record_range range;
+
+    if (!record_enter(&call, 0)) return NVTX_NO_PUSH_POP_TRACKING;
+    range = read_event(nvtx_domain(domain), event);
+    return record_range_push(&call, &range);
+}
+
+static int pop(nvtxDomainHandle_t domain)
+{
+    struct record_call call;
+
+    if (!record_enter_quiet(&call, 0)) {
+        record_gap(RECORD_GAP_UNKNOWN_SPAN_END, 1);
+        return NVTX_NO_PUSH_POP_TRACKING;
+    }
+    return record_range_pop(&call, nvtx_domain(domain)->index);
+}
+
+int nvtx_RangePushEx(const nvtxEventAttributes_t *event)
+{
+    nvtxEventAttributes_t copy;
+    int level = push_event(NULL, event);
+
+    return nvtx_tool.RangePushEx ? nvtx_tool.RangePushEx(tools_event(event, &copy)) : level;
+}
+
+int nvtx_RangePushA(const char *message)
+{
+    struct record_call call;
+    int level = NVTX_NO_PUSH_POP_TRACKING;
+
+    if (record_enter(&call, 0)) {
+        struct record_range range = {.name = record_text(message)};
+
+        level = record_range_push(&call, &range);
+    }
+    return nvtx_tool.RangePushA ? nvtx_tool.RangePushA(message) : level;
+}
+
+int nvtx_RangePushW(const wchar_t *message)
+{
+    struct record_call call;
+    int level = NVTX_NO_PUSH_POP_TRACKING;
+
+    if (record_enter(&call, 0)) {
+        struct record_range range = {.name = wide_number(message)};
+
+        level = record_range_push(&call, &range);
+    }
+    return nvtx_tool.RangePushW ? nvtx_tool.RangePushW(message) : level;
+}
+
+int nvtx_RangePop(void)
+{
+    int level = pop(NULL);
+
+    return nvtx_tool.RangePop ? nvtx_tool.RangePop() : level;
+}
+
+int nvtx_DomainRangePushEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event)
+{
+    nvtxEventAttributes_t copy;
+    int level = push_event(domain, event);
+
+    return nvtx_tool.DomainRangePushEx
+               ? nvtx_tool.DomainRangePushEx(nvtx_tools_domain(domain), tools_event(event, &copy))
+               : level;
+}
+
+int nvtx_DomainRangePop(nvtxDomainHandle_t domain)
+{
+    int level = pop(domain);
+
+    return nvtx_tool.DomainRangePop ? nvtx_tool.DomainRangePop(nvtx_tools_domain(domain)) : level;
+}
+
+/* ---- start and end ---- */
+
+static uint64_t start_event(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event)
+{
+    struct record_call call;
+    struct record_range range;
+
+    if (!record_enter(&call, 0)) return 0;
+    range = read_event(nvtx_domain(domain), event);
+    return record_range_start(&call, &range);
+}
+
+static uint64_t start_named(const char *narrow, const wchar_t *wide)
+{
+    struct record_call call;
+    struct record_range range = {.name = 0};
+
+    if (!record_enter(&call, 0)) return 0;
+    range.name = wide ? wide_number(wide) : record_text(narrow);
+    return record_range_start(&call, &range);
+}
+
+/* The tool's number is what the program gets. */
+static nvtxRangeId_t tools_range(nvtxRangeId_t tools, uint64_t ours)
+{
+    nvtx_range_add(tools, ours);
+    return tools;
+}
+
+static void end(nvtxRangeId_t id)
+{
+    struct record_call call;
+
+    if (record_enter_quiet(&call, 0))
+        record_range_end(&call, id);
+    else
+        record_gap(RECORD_GAP_UNKNOWN_SPAN_END, 1);
+}
+
+nvtxRangeId_t nvtx_RangeStartEx(const nvtxEventAttributes_t *event)
+{
+    nvtxEventAttributes_t copy;
+    uint64_t ours = start_event(NULL, event);
+
+    return nvtx_tool.RangeStartEx ? tools_range(nvtx_tool.RangeStartEx(tools_event(event, &copy)), ours)
+                                  : ours;
+}
+
+nvtxRangeId_t nvtx_RangeStartA(const char *message)
+{
+    uint64_t ours = start_named(message, NULL);
+
+    return nvtx_tool.RangeStartA ? tools_range(nvtx_tool.RangeStartA(message), ours) : ours;
+}
+
+nvtxRangeId_t nvtx_RangeStartW(const wchar_t *message)
+{
+    uint64_t ours = start_named(NULL, message);
+
+    return nvtx_tool.RangeStartW ? tools_range(nvtx_tool.RangeStartW(message), ours) : ours;
+}
+
+nvtxRangeId_t nvtx_DomainRangeStartEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event)
+{
+    nvtxEventAttributes_t copy;
+    uint64_t ours = start_event(domain, event);
+
+    return nvtx_tool.DomainRangeStartEx
+               ? tools_range(
+                     nvtx_tool.DomainRangeStartEx(nvtx_tools_domain(domain), tools_event(event, &copy)), ours)
+               : ours;
+}
+
+void nvtx_RangeEnd(nvtxRangeId_t id)
+{
+    bool tools = nvtx_tool.RangeStartEx || nvtx_tool.RangeStartA || nvtx_tool.RangeStartW;
+
+    end(tools ? nvtx_range_take(id) : id);
+    if (nvtx_tool.RangeEnd) nvtx_tool.RangeEnd(id);
+}
+
+void nvtx_DomainRangeEnd(nvtxDomainHandle_t domain, nvtxRangeId_t id)
+{
+    end(nvtx_tool.DomainRangeStartEx ? nvtx_range_take(id) : id);
+    if (nvtx_tool.DomainRangeEnd) nvtx_tool.DomainRangeEnd(nvtx_tools_domain(domain), id);
+}
+
+/* ---- marks ---- */
+
+static void mark_event(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event)
+{
+    struct record_call call;
+    struct record_range range;
+
+    if (!record_enter(&call, 0)) return;
+    range = read_event(nvtx_domain(domain), event);
+    record_mark(&call, &range);
+}
+
+void nvtx_MarkEx(const nvtxEventAttributes_t *event)
+{
+    nvtxEventAttributes_t copy;
+
+    mark_event(NULL, event);
+    if (nvtx_tool.MarkEx) nvtx_tool.MarkEx(tools_event(event, &copy));
+}
+
+void nvtx_MarkA(const char *message)
+{
+    struct record_call call;
+
+    if (record_enter(&call, 0)) record_mark(&call, &(struct record_range){.name = record_text(message)});
+    if (nvtx_tool.MarkA) nvtx_tool.MarkA(message);
+}
+
+void nvtx_MarkW(const wchar_t *message)
+{
+    struct record_call call;
+
+    if (record_enter(&call, 0)) record_mark(&call, &(struct record_range){.name = wide_number(message)});
+    if (nvtx_tool.MarkW) nvtx_tool.MarkW(message);
+}
+
+void nvtx_DomainMarkEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event)
+{
+    nvtxEventAttributes_t copy;
+
+    mark_event(domain, event);
+    if (nvtx_tool.DomainMarkEx) nvtx_tool.DomainMarkEx(nvtx_tools_domain(domain), tools_event(event, &copy));
+}
+
+/* ---- domains, registered strings, categories: the tool first, since its handle is the program's ---- */
+
+nvtxDomainHandle_t nvtx_DomainCreateA(const char *name)
+{
+    nvtxDomainHandle_t handle = nvtx_tool.DomainCreateA ? nvtx_tool.DomainCreateA(name) : NULL;
+
+    return name ? nvtx_domain_add(handle, name, strlen(name)) : handle;
+}
+
+nvtxDomainHandle_t nvtx_DomainCreateW(const wchar_t *name)
+{
+    nvtxDomainHandle_t handle = nvtx_tool.DomainCreateW ? nvtx_tool.DomainCreateW(name) : NULL;
+    char narrow[NVTX_WIDE_BYTES];
+
+    return name ? nvtx_domain_add(handle, narrow, nvtx_narrow(narrow, name)) : handle;
+}
+
+nvtxStringHandle_t nvtx_DomainRegisterStringA(nvtxDomainHandle_t domain, const char *string)
+{
+    nvtxStringHandle_t handle = nvtx_tool.DomainRegisterStringA
+                                    ? nvtx_tool.DomainRegisterStringA(nvtx_tools_domain(domain), string)
+                                    : NULL;
+
+    return string ? nvtx_string_add(handle, string, strlen(string)) : handle;
+}
+
+nvtxStringHandle_t nvtx_DomainRegisterStringW(nvtxDomainHandle_t domain, const wchar_t *string)
+{
+    nvtxStringHandle_t handle = nvtx_tool.DomainRegisterStringW
+                                    ? nvtx_tool.DomainRegisterStringW(nvtx_tools_domain(domain), string)
+                                    : NULL;
+    char narrow[NVTX_WIDE_BYTES];
+
+    return string ? nvtx_string_add(handle, narrow, nvtx_narrow(narrow, string)) : handle;
+}
+
+/* A name that has come narrow or wide. */
+struct label {
+    const char *bytes;
+    size_t length;
+};
+
+static struct label label_of(const char *narrow, const wchar_t *wide, char room[NVTX_WIDE_BYTES])
+{
+    if (narrow) return (struct label){narrow, strlen(narrow)};
+    return (struct label){room, wide ? nvtx_narrow(room, wide) : 0};
+}
+
+static void name_category(nvtxDomainHandle_t domain, uint32_t category, const char *narrow,
+                          const wchar_t *wide)
+{
+    char room[NVTX_WIDE_BYTES];
+    struct label label = label_of(narrow, wide, room);
+
+    nvtx_category_add(nvtx_domain(domain), category, label.bytes, label.length);
+}
+
+void nvtx_NameCategoryA(uint32_t category, const char *name)
+{
+    name_category(NULL, category, name, NULL);
+    if (nvtx_tool.NameCategoryA) nvtx_tool.NameCategoryA(category, name);
+}
+
+void nvtx_NameCategoryW(uint32_t category, const wchar_t *name)
+{
+    name_category(NULL, category, NULL, name);
+    if (nvtx_tool.NameCategoryW) nvtx_tool.NameCategoryW(category, name);
+}
+
+void nvtx_DomainNameCategoryA(nvtxDomainHandle_t domain, uint32_t category, const char *name)
+{
+    name_category(domain, category, name, NULL);
+    if (nvtx_tool.DomainNameCategoryA)
+        nvtx_tool.DomainNameCategoryA(nvtx_tools_domain(domain), category, name);
+}
+
+void nvtx_DomainNameCategoryW(nvtxDomainHandle_t domain, uint32_t category, const wchar_t *name)
+{
+    name_category(domain, category, NULL, name);
+    if (nvtx_tool.DomainNameCategoryW)
+        nvtx_tool.DomainNameCategoryW(nvtx_tools_domain(domain), category, name);
+}
+
+/* ---- names of threads, devices and streams ---- */
+
+static void name_thing(const char *kind, const char *identity, const char *narrow, const wchar_t *wide)
+{
+    char room[NVTX_WIDE_BYTES];
+    struct label label = label_of(narrow, wide, room);
+
+    record_name(kind, identity, label.bytes, label.length);
+}
+
+static void name_numbered(const char *kind, const char *prefix, uint32_t number, const char *narrow,
+                          const wchar_t *wide)
+{
+    char identity[32];
+
+    snprintf(identity, sizeof identity, "%s%u", prefix, number);
+    name_thing(kind, identity, narrow, wide);
+}
+
+/* By its name in the trace, which it gets in a session: the call that made the stream has opened one. */
+static void name_stream(CUstream stream, const char *narrow, const wchar_t *wide)
+{
+    struct record_call call;
+    char identity[32] = "";
+
+    if (!record_enter_quiet(&call, 0)) return;
+    record_string_copy(hook_stream_known(stream, false).string, identity, sizeof identity);
+    record_leave(&call);
+    if (identity[0]) name_thing("stream", identity, narrow, wide);
+}
+
+/* A name that comes in both forms: what names the thing in the trace, given narrow and wide. */
+#define NAMES(function, type, record)                                                                        \
+    void nvtx_##function##A(type thing, const char *name)                                                    \
+    {                                                                                                        \
+        const wchar_t *wide = NULL;                                                                          \
+        record;                                                                                              \
+        if (nvtx_tool.function##A) nvtx_tool.function##A(thing, name);                                       \
+    }                                                                                                        \
+    void nvtx_##function##W(type thing, const wchar_t *wide)                                                 \
+    {                                                                                                        \
+        const char *name = NULL;                                                                             \
+        record;                                                                                              \
+        if (nvtx_tool.function##W) nvtx_tool.function##W(thing, wide);                                       \
+    }
+NAMES(NameOsThread, uint32_t, name_numbered("thread", "", thing, name, wide))
+NAMES(NameCuDevice, CUdevice, name_numbered("device", "cuda:", (uint32_t)thing, name, wide))
+NAMES(NameCudaDevice, int, name_numbered("device", "cuda:", (uint32_t)thing, name, wide))
+NAMES(NameCuStream, CUstream, name_stream(thing, name, wide))
+NAMES(NameCudaStream, CUstream, name_stream(thing, name, wide))

@@ -1,0 +1,139 @@
+/* Ranges that belong to no thread: open ones in a table, by the number that the program holds. They are
+ * written when they end, whole, since the thread that ends one may be written before the one that started it.
+ */
+#include <sys/mman.h>
+
+#include "preload/record/lock.h"
+#include "preload/record/record.h"
+#include "preload/record/session.h"
+
+/* A number is uses << 20 | place: a place is used again, a number is not. */
+enum { PLACE_BITS = 20, PLACES = 1 << PLACE_BITS };
+
+struct open_range {
+    uint64_t begin;
+    uint64_t uses; /* how often the place was given out; odd: it is now */
+    uint32_t next; /* while it is free: 1 + the next free one */
+    int32_t tid;
+    struct record_range range;
+};
+
+static struct open_range *places; /* a reservation, of which only what is used takes memory */
+static uint32_t places_used, free_place;
+static uint32_t looked_at; /* by ranges_take(): nothing is started any more then */
+
+void ranges_reset(void)
+{
+    if (places) munmap(places, PLACES * sizeof *places);
+    places = NULL;
+    places_used = free_place = looked_at = 0;
+}
+
+/* Called with ranges_lock held. */
+static struct open_range *take_place(void)
+{
+    struct open_range *place;
+
+    if (!places) {
+        void *map = mmap(NULL, PLACES * sizeof *places, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+        if (map == MAP_FAILED) return NULL;
+        places = map;
+    }
+    if (free_place) {
+        place = &places[free_place - 1];
+        free_place = place->next;
+    } else if (places_used < PLACES) {
+        place = &places[places_used++];
+    } else {
+        return NULL;
+    }
+    place->uses++;
+    return place;
+}
+
+uint64_t record_range_start(struct record_call *call, const struct record_range *range)
+{
+    struct open_range *place;
+    uint64_t number = 0;
+
+    lock_take(&record_page->ranges_lock);
+    place = take_place();
+    if (place) {
+        place->begin = call->begin;
+        place->tid = call->thread->tid;
+        place->range = *range;
+        number = place->uses << PLACE_BITS | (uint64_t)(place - places);
+    }
+    lock_give(&record_page->ranges_lock);
+    if (!place) atomic_fetch_add_explicit(&session.lost_type[CAP_SPAN], 1, memory_order_relaxed);
+    record_leave(call);
+    return number;
+}
+
+/* Called with ranges_lock held. */
+static void give_place(uint32_t index)
+{
+    places[index].uses++;
+    places[index].next = free_place;
+    free_place = index + 1;
+}
+
+static bool take_range(uint64_t number, struct open_range *range)
+{
+    uint32_t index = (uint32_t)(number & (PLACES - 1));
+    bool found;
+
+    lock_take(&record_page->ranges_lock);
+    found = index < places_used && (places[index].uses & 1) && places[index].uses == number >> PLACE_BITS;
+    if (found) {
+        *range = places[index];
+        give_place(index);
+    }
+    lock_give(&record_page->ranges_lock);
+    return found;
+}
+
+void record_range_end(struct record_call *call, uint64_t number)
+{
+    struct record_thread *thread = call->thread;
+    struct open_range range;
+    struct cap_record *slot, deferred;
+
+    if (!take_range(number, &range)) {
+        record_gap(RECORD_GAP_UNKNOWN_SPAN_END, 1);
+        record_leave(call);
+        return;
+    }
+    slot = ring_slot(thread, RING_MUST);
+    if (unlikely(!slot)) slot = &deferred;
+    span_fill(slot, range.begin, span_number(thread), CAP_SPAN_REGION, CAP_SOURCE_NVTX, &range.range);
+    slot->type = CAP_SPAN;
+    slot->result = range.tid == thread->tid ? 0 : range.tid;
+    slot->ticks = call->begin > range.begin ? call->begin - range.begin : 0;
+    if (likely(slot != &deferred))
+        ring_commit(thread);
+    else if (atomic_load_explicit(&record_page->state, memory_order_relaxed) == SESSION_OPEN)
+        deferred_add(thread, slot);
+    record_leave(call);
+}
+
+bool ranges_take(struct cap_record *record, uint64_t end_tick, int32_t *tid)
+{
+    struct open_range range;
+
+    while (looked_at < places_used) {
+        uint32_t i = looked_at++;
+
+        if (!(places[i].uses & 1) || !take_range(places[i].uses << PLACE_BITS | i, &range)) continue;
+        span_fill(record, range.begin, span_number(&record_self), CAP_SPAN_REGION, CAP_SOURCE_NVTX,
+                  &range.range);
+        record->type = CAP_SPAN;
+        record->flags |= CAP_FLAG_CLIPPED_END;
+        record->ticks = end_tick > range.begin ? end_tick - range.begin : 0;
+        *tid = range.tid;
+        return true;
+    }
+    return false;
+}
