@@ -67,7 +67,7 @@ bool cap_file_publication(const struct cap_file *file, struct cap_publication *p
     bool found = false;
 
     for (int i = 0; i < 2; i++) {
-        static _Thread_local struct cap_publication copy; /* a running program may write while we look */
+        struct cap_publication copy; /* a running program may write while we look */
 
         memcpy(&copy, &both[i], sizeof copy);
         if (copy.sequence == 0 || copy.rings > CAP_RINGS_MAX ||

@@ -25,6 +25,12 @@ static void check(CUresult result, const char *call, int line)
     exit(1);
 }
 
+/* The parts of a step: trainer_nvtx.c makes NVTX ranges of them. */
+#ifndef PART_BEGIN
+#define PART_BEGIN(name) ((void)(name))
+#define PART_END()       ((void)0)
+#endif
+
 /* trainer_kernels.ptx, as text. */
 extern const char kernels_ptx[];
 __asm__(".pushsection .rodata\n"
@@ -170,13 +176,14 @@ static float train_step(struct layer *first, struct layer *second, struct batch 
     uint32_t rows = batch->rows, hidden = rows * first->outputs, count = rows * OUTPUTS;
     float loss;
     batch_fill(batch);
-    /* forward */
+    PART_BEGIN("forward");
     CUdeviceptr before = layer_forward(first, batch->points, rows);
     CUdeviceptr active = floats(hidden);
     LAUNCH(relu_forward, hidden, &active, &before, &hidden);
     CUdeviceptr out = layer_forward(second, active, rows);
     LAUNCH(mse_loss, 1, &batch->loss, &out, &batch->targets, &count);
-    /* backward */
+    PART_END();
+    PART_BEGIN("backward");
     CUdeviceptr grad_out = floats(count);
     LAUNCH(mse_gradient, count, &grad_out, &out, &batch->targets, &count);
     layer_backward(second, grad_out, active, rows);
@@ -185,9 +192,11 @@ static float train_step(struct layer *first, struct layer *second, struct batch 
            &second->outputs);
     LAUNCH(relu_backward, hidden, &grad_before, &grad_active, &before, &hidden);
     layer_backward(first, grad_before, batch->points, rows);
-    /* optimizer */
+    PART_END();
+    PART_BEGIN("optimizer");
     layer_step(first);
     layer_step(second);
+    PART_END();
     CUdeviceptr done[] = {before, active, out, grad_out, grad_active, grad_before};
     for (unsigned i = 0; i < sizeof done / sizeof *done; i++)
         CU(cuMemFreeAsync(done[i], stream));
@@ -234,7 +243,9 @@ int main(int argc, char **argv)
     CU(cuMemAlloc(&batch.loss, sizeof(float)));
     float loss = 0;
     for (long step = 1; step <= steps; step++) {
+        PART_BEGIN("train_step");
         loss = train_step(&first, &second, &batch);
+        PART_END();
         if (step == 1 || step % 50 == 0 || step == steps) printf("step %4ld  loss %.4f\n", step, loss);
     }
 

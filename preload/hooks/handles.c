@@ -9,6 +9,7 @@
 #define NOBODY      UINT64_MAX
 
 struct handle_map handle_streams = {.lock = ATOMIC_FLAG_INIT};
+struct handle_map handle_stream_names = {.lock = ATOMIC_FLAG_INIT};
 struct handle_map handle_functions = {.lock = ATOMIC_FLAG_INIT};
 struct handle_map handle_contexts = {.lock = ATOMIC_FLAG_INIT};
 struct handle_map handle_pools = {.lock = ATOMIC_FLAG_INIT};

@@ -35,6 +35,7 @@ extern struct handle_map
  * module or library. */
 extern struct handle_map handle_functions;
 #define HOOK_NAME_PENDING (UINT64_C(1) << 32)
+extern struct handle_map handle_stream_names; /* CUstream: its struct nvtx_text */
 extern struct handle_map handle_contexts; /* CUcontext: device + 1 */
 extern struct handle_map handle_pools;    /* device + 1: its current pool */
 

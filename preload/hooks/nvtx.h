@@ -12,6 +12,7 @@
 #include <wchar.h>
 
 #include "preload/hooks/cuda.h"
+#include "preload/record/ring.h"
 
 /* The types alone: with the bodies NVTX would look for a tool on our own behalf. */
 #define NVTX_NO_IMPL
@@ -47,7 +48,15 @@ struct nvtx_domain {
 };
 
 /* Number of a text in the open session. */
-uint32_t nvtx_text_number(struct nvtx_text *text);
+uint32_t nvtx_text_number_first(struct nvtx_text *text, uint32_t generation);
+static inline uint32_t nvtx_text_number(struct nvtx_text *text)
+{
+    uint32_t generation = (uint32_t)atomic_load_explicit(&record_page->generation, memory_order_relaxed);
+    uint64_t known = atomic_load_explicit(&text->known, memory_order_relaxed);
+
+    return likely(known >> 32 == generation && known) ? (uint32_t)known
+                                                      : nvtx_text_number_first(text, generation);
+}
 /* As UTF-8, at most NVTX_WIDE_BYTES of it; what is no character becomes U+FFFD. Returns the length. */
 enum { NVTX_WIDE_BYTES = 4096 };
 size_t nvtx_narrow(char out[NVTX_WIDE_BYTES], const wchar_t *text);
@@ -64,6 +73,9 @@ struct nvtx_text *nvtx_string(nvtxStringHandle_t handle);
 void nvtx_category_add(const struct nvtx_domain *domain, uint32_t category, const char *name, size_t length);
 /* Number of the category's name in the open session, or of its digits; 0 for category 0. */
 uint32_t nvtx_category(const struct nvtx_domain *domain, uint32_t category);
+
+/* The name of a stream, which it keeps until it is destroyed. */
+void nvtx_stream_add(CUstream stream, const char *name, size_t length);
 
 /* What a tool is given for a handle: NULL for one that is ours. */
 nvtxDomainHandle_t nvtx_tools_domain(nvtxDomainHandle_t handle);

@@ -68,18 +68,17 @@ static void read_payload(struct record_range *range, const nvtxEventAttributes_t
 }
 
 /* Inside of a call that was entered: the strings are those of the open session. */
-static struct record_range read_event(const struct nvtx_domain *domain, const nvtxEventAttributes_t *event)
+static inline void read_event(struct record_range *range, const struct nvtx_domain *domain,
+                              const nvtxEventAttributes_t *event)
 {
-    struct record_range range = {.stack = domain->index};
-
-    if (domain->index) range.domain = nvtx_text_number(domain->name);
-    if (!event || event->size < sizeof *event) return range;
-    range.name = message_number(event->messageType, event->message);
-    range.category = nvtx_category(domain, event->category);
-    range.has_color = event->colorType == NVTX_COLOR_ARGB;
-    if (range.has_color) range.color = event->color;
-    read_payload(&range, event);
-    return range;
+    *range = (struct record_range){.stack = domain->index};
+    if (domain->index) range->domain = nvtx_text_number(domain->name);
+    if (!event || event->size < sizeof *event) return;
+    range->name = message_number(event->messageType, event->message);
+    if (event->category) range->category = nvtx_category(domain, event->category);
+    range->has_color = event->colorType == NVTX_COLOR_ARGB;
+    if (range->has_color) range->color = event->color;
+    if (event->payloadType != NVTX_PAYLOAD_UNKNOWN) read_payload(range, event);
 }
 
 /* The event as a tool knows it: without handles that it did not give out. */
@@ -105,7 +104,7 @@ static int push_event(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *ev
     struct record_range range;
 
     if (!record_enter(&call, 0)) return NVTX_NO_PUSH_POP_TRACKING;
-    range = read_event(nvtx_domain(domain), event);
+    read_event(&range, nvtx_domain(domain), event);
     return record_range_push(&call, &range);
 }
 
@@ -186,7 +185,7 @@ static uint64_t start_event(nvtxDomainHandle_t domain, const nvtxEventAttributes
     struct record_range range;
 
     if (!record_enter(&call, 0)) return 0;
-    range = read_event(nvtx_domain(domain), event);
+    read_event(&range, nvtx_domain(domain), event);
     return record_range_start(&call, &range);
 }
 
@@ -273,7 +272,7 @@ static void mark_event(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *e
     struct record_range range;
 
     if (!record_enter(&call, 0)) return;
-    range = read_event(nvtx_domain(domain), event);
+    read_event(&range, nvtx_domain(domain), event);
     record_mark(&call, &range);
 }
 
@@ -411,16 +410,13 @@ static void name_numbered(const char *kind, const char *prefix, uint32_t number,
     name_thing(kind, identity, narrow, wide);
 }
 
-/* By its name in the trace, which it gets in a session: the call that made the stream has opened one. */
+/* By its name in the trace, which it gets when it is first used. */
 static void name_stream(CUstream stream, const char *narrow, const wchar_t *wide)
 {
-    struct record_call call;
-    char identity[32] = "";
+    char room[NVTX_WIDE_BYTES];
+    struct label label = label_of(narrow, wide, room);
 
-    if (!record_enter_quiet(&call, 0)) return;
-    record_string_copy(hook_stream_known(stream, false).string, identity, sizeof identity);
-    record_leave(&call);
-    if (identity[0]) name_thing("stream", identity, narrow, wide);
+    nvtx_stream_add(stream, label.bytes, label.length);
 }
 
 /* A name that comes in both forms: what names the thing in the trace, given narrow and wide. */

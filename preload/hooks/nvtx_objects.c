@@ -9,6 +9,7 @@
 #include "common/utf8.h"
 #include "preload/hooks/handles.h"
 #include "preload/hooks/nvtx.h"
+#include "preload/hooks/state.h"
 #include "preload/record/lock.h"
 #include "preload/record/record.h"
 
@@ -53,14 +54,10 @@ static struct nvtx_text *new_text(const char *bytes, size_t length)
     return text;
 }
 
-uint32_t nvtx_text_number(struct nvtx_text *text)
+uint32_t nvtx_text_number_first(struct nvtx_text *text, uint32_t generation)
 {
-    uint32_t generation = (uint32_t)atomic_load_explicit(&record_page->generation, memory_order_relaxed);
-    uint64_t known = atomic_load_explicit(&text->known, memory_order_relaxed);
-    uint32_t number;
+    uint32_t number = record_string(text->bytes, text->length);
 
-    if (likely(known >> 32 == generation && known)) return (uint32_t)known;
-    number = record_string(text->bytes, text->length);
     if (number)
         atomic_store_explicit(&text->known, (uint64_t)generation << 32 | number, memory_order_relaxed);
     return number;
@@ -81,9 +78,22 @@ size_t nvtx_narrow(char out[NVTX_WIDE_BYTES], const wchar_t *text)
 
 /* ---- domains ---- */
 
+static bool is_ours(nvtxDomainHandle_t handle)
+{
+    return (uintptr_t)handle - (uintptr_t)domains < sizeof domains;
+}
+
 const struct nvtx_domain *nvtx_domain(nvtxDomainHandle_t handle)
 {
-    uint64_t known = handle ? handle_get(&domain_handles, (uintptr_t)handle) : 0;
+    uint64_t known;
+
+    /* Known by where it stands, before it is looked up; but what is no handle may point in between. */
+    if (is_ours(handle)) {
+        size_t index = ((uintptr_t)handle - (uintptr_t)domains) / sizeof *domains;
+
+        return &domains[domains[index].name ? index : 0];
+    }
+    known = handle ? handle_get(&domain_handles, (uintptr_t)handle) : 0;
 
     return known ? (const struct nvtx_domain *)(uintptr_t)known : &domains[0];
 }
@@ -119,9 +129,7 @@ nvtxDomainHandle_t nvtx_domain_add(nvtxDomainHandle_t handle, const char *name, 
 
 nvtxDomainHandle_t nvtx_tools_domain(nvtxDomainHandle_t handle)
 {
-    uintptr_t at = (uintptr_t)handle;
-
-    return at >= (uintptr_t)domains && at < (uintptr_t)(domains + DOMAINS_MAX) ? NULL : handle;
+    return is_ours(handle) ? NULL : handle;
 }
 
 /* ---- registered strings ---- */
@@ -176,6 +184,39 @@ uint32_t nvtx_category(const struct nvtx_domain *domain, uint32_t category)
     if (!category) return 0;
     if (known) return nvtx_text_number((struct nvtx_text *)(uintptr_t)known);
     return record_string(digits, (size_t)snprintf(digits, sizeof digits, "%u", category));
+}
+
+/* ---- streams ---- */
+
+static void record_stream(uint32_t string, const struct nvtx_text *name)
+{
+    char identity[32];
+
+    record_string_copy(string, identity, sizeof identity);
+    record_name("stream", identity, name->bytes, name->length);
+}
+
+void nvtx_stream_add(CUstream stream, const char *name, size_t length)
+{
+    int past = errno;
+    uint64_t used = handle_get(&handle_streams, (uintptr_t)stream);
+    struct nvtx_text *text;
+
+    lock_take(&record_page->names_lock);
+    text = new_text(name, length);
+    lock_give(&record_page->names_lock);
+    if (text) {
+        handle_put(&handle_stream_names, (uintptr_t)stream, (uintptr_t)text, 0);
+        if ((uint32_t)used) record_stream((uint32_t)used, text);
+    }
+    errno = past;
+}
+
+void hook_stream_numbered(CUstream stream, uint32_t string)
+{
+    uint64_t known = handle_get(&handle_stream_names, (uintptr_t)stream);
+
+    if (known && string) record_stream(string, (const struct nvtx_text *)(uintptr_t)known);
 }
 
 /* ---- ranges that a tool has numbered ---- */

@@ -177,6 +177,7 @@ struct hook_stream hook_stream_first(CUstream stream)
     if (on.string)
         handle_put(&handle_streams, (uintptr_t)stream, (uint64_t)on.device << 32 | on.string,
                    (uintptr_t)context);
+    hook_stream_numbered(stream, on.string);
     errno = kept;
     return on;
 }
@@ -185,10 +186,12 @@ struct hook_stream hook_stream_first(CUstream stream)
 void hook_stream_created(CUstream stream)
 {
     handle_forget(&handle_streams, (uintptr_t)stream);
+    handle_forget(&handle_stream_names, (uintptr_t)stream);
 }
 void hook_stream_ends(CUstream stream)
 {
     handle_forget(&handle_streams, (uintptr_t)stream);
+    handle_forget(&handle_stream_names, (uintptr_t)stream);
 }
 
 _Atomic int hook_captures;

@@ -86,6 +86,8 @@ extern _Atomic uint32_t hook_legacy; /* string of the legacy default stream; 0: 
 struct hook_stream hook_stream_first(CUstream stream);
 void hook_stream_created(CUstream stream);
 void hook_stream_ends(CUstream stream);
+/* nvtx_objects.c: a stream has its name in the trace; the program may have named it before. */
+void hook_stream_numbered(CUstream stream, uint32_t string);
 struct hook_stream hook_default_stream_first(bool per_thread);
 extern _Atomic int hook_captures; /* streams that are being captured, at least */
 bool hook_is_captured(CUstream stream, bool per_thread);

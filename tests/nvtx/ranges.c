@@ -245,6 +245,7 @@ static void streams(void)
 {
     CUcontext context;
     CUstream stream;
+    CUdeviceptr pointer;
 
     if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context) ||
         cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING))
@@ -253,7 +254,8 @@ static void streams(void)
     nvtxNameCuDeviceW(0, L"the first");
     nvtxNameOsThreadA((uint32_t)syscall(SYS_gettid), "old name");
     nvtxNameOsThreadA((uint32_t)syscall(SYS_gettid), "main \"loop\"");
-    cuStreamSynchronize(stream);
+    if (cuMemAlloc(&pointer, 64) || cuMemsetD8Async(pointer, 0, 64, stream) || cuStreamSynchronize(stream))
+        exit(1);
     printf("%ld\n", (long)syscall(SYS_gettid));
 }
 
@@ -269,10 +271,12 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } ways[] = {{"nested", nested},       {"attributes", attributes_way}, {"crossing", crossing},
-                {"unmatched", unmatched}, {"open", open_way},             {"deep", deep},
-                {"started", started},     {"threads", threads},           {"forked", forked},
-                {"plugin", plugins},      {"tool", through_tool},         {"streams", streams},
+    } ways[] = {{"nested", nested},     {"attributes", attributes_way},
+                {"crossing", crossing}, {"unmatched", unmatched},
+                {"open", open_way},     {"deep", deep},
+                {"started", started},   {"threads", threads},
+                {"forked", forked},     {"plugin", plugins},
+                {"tool", through_tool}, {"streams", streams},
                 {"none", none}};
 
     if (argc > 2) plugin_path = argv[2];

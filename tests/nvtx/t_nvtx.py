@@ -206,6 +206,32 @@ def names():
               'names: of streams, devices and threads; the last one counts')
 
 
+def phases(spans):
+    """Names and steps of the spans, and the shape of their tree."""
+    return {(span['name'].split('/')[0], span.get('step'), (spans.parent(span) or '').split('/')[0]) for span in spans.list}
+
+
+TRAINING = {('train_step', None, ''), ('forward', 'forward', 'train_step'), ('backward', 'backward', 'train_step'),
+            ('optimizer', 'optimizer', 'train_step')}
+
+
+def examples():
+    with Run([f'{BUILD}/examples/trainer_nvtx', '20'], SIM_KERNELS=f'{BUILD}/examples/libtrainer_kernels.so') as run, \
+            Run([f'{BUILD}/examples/trainer', '20'], record=False, SIM_KERNELS=f'{BUILD}/examples/libtrainer_kernels.so') as plain:
+        tap.equal((run.status, run.out, run.err), (0, plain.out, b''), 'trainer_nvtx: computes what the trainer does')
+        spans = Spans(run.traces[0])
+        tap.equal(spans.violations, [], 'trainer_nvtx: a valid trace')
+        tap.equal((phases(spans), len(spans.list), spans.meta['phase']), (TRAINING, 80, 'train'), 'trainer_nvtx: 20 steps of three parts; a training run')
+    script = os.path.join(HERE, '..', '..', 'examples', 'nvtx_ctypes.py')
+    with Run([sys.executable, script, '3']) as run:
+        if run.status == 77:
+            tap.skip('nvtx_ctypes', run.err.decode().strip())
+            return
+        tap.equal((run.status, run.out), (0, b'3 steps\n'), 'nvtx_ctypes: runs')
+        spans = Spans(run.traces[0])
+        tap.equal((spans.violations, phases(spans), len(spans.list)), ([], TRAINING, 12), 'nvtx_ctypes: 3 steps of three parts, from the toolkit\'s library')
+
+
 def nothing():
     for name, more in (('domains and names alone', {}), ('CGTRACE_DISABLE=1', {'CGTRACE_DISABLE': '1'}),
                        ('CGTRACE_RECORD without span', {'CGTRACE_RECORD': 'memory,launch'})):
@@ -215,7 +241,7 @@ def nothing():
 
 
 def main():
-    for part in (nested, attributes, crossing, unmatched, left_open, deep, started, threads, forked, plugin, tool, inherited, names, nothing):
+    for part in (nested, attributes, crossing, unmatched, left_open, deep, started, threads, forked, plugin, tool, inherited, names, examples, nothing):
         part()
     tap.done()
 

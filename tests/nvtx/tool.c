@@ -1,5 +1,5 @@
-/* A tool that some other profiler has set: it has push, pop, start, end, domains and strings of its own, with numbers that
- * are told from ours, and prints what it is given. */
+/* A tool that some other profiler has set: it has push, pop, start, end, domains and strings of its own, with
+ * numbers that are told from ours, and prints what it is given. */
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>

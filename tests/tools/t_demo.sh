@@ -23,7 +23,7 @@ out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 BUILD=$build scripts/demo >"$out" 2>&1
 result $? "exit status 0"
-grep -q "^Recording the example trainer on \|SIMULATED device" "$out"
+grep -q "^Recording the example trainer, with NVTX ranges, on \|SIMULATED device" "$out"
 result $? "says what it runs on"
 grep -q "^step  200  loss 0\.0[0-4]" "$out"
 result $? "the network has learnt"
