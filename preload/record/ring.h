@@ -47,10 +47,10 @@ struct record_range {
 struct record_open_span {
     uint64_t begin;
     uint32_t span; /* 0: not recorded, for want of room; kept, since its end will come */
-    uint32_t
-        inside; /* number that belongs on records made directly in it: its own, or of the one around it */
-    uint32_t
-        handle; /* number that the API gave out; it stays when the range is cut and goes on as another span */
+    uint32_t inside; /* what records made directly in it belong to: itself, or what is around it */
+    /* Of an explicit span, the number that its end will name: it stays when the span is cut and goes on as
+     * another. 0: a range that was pushed. */
+    uint32_t handle;
     uint32_t level; /* ranges around it on its stack */
     uint16_t own_step;
     uint16_t step;             /* CAP_FLAG_STEP form: its own, or that of the innermost one around it */

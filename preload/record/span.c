@@ -126,7 +126,7 @@ static void end_at(struct record_thread *thread, uint32_t at, uint64_t tick, boo
     for (uint32_t i = at + 1; i < depth; i++) {
         struct record_open_span *open = &thread->stack[thread->depth];
 
-        if (thread->stack[i].source != CAP_SOURCE_NVTX && !all_go_on) continue;
+        if (thread->stack[i].handle && !all_go_on) continue;
         *open = thread->stack[i];
         begin_entry(thread, open, tick, open->span);
         thread->depth++;
@@ -169,8 +169,7 @@ void record_span_end(uint32_t span)
 
     if (span == 0 || !record_enter_quiet(&call, 0)) return;
     depth = call.thread->depth;
-    while (depth > 0 && (call.thread->stack[depth - 1].source == CAP_SOURCE_NVTX ||
-                         call.thread->stack[depth - 1].handle != span))
+    while (depth > 0 && call.thread->stack[depth - 1].handle != span)
         depth--;
     if (depth > 0)
         end_at(call.thread, depth - 1, call.begin, false);
@@ -186,8 +185,7 @@ static inline uint32_t innermost(const struct record_thread *thread, uint32_t st
 {
     uint32_t depth = thread->depth;
 
-    while (depth > 0 && (thread->stack[depth - 1].source != CAP_SOURCE_NVTX ||
-                         thread->stack[depth - 1].range.stack != stack))
+    while (depth > 0 && (thread->stack[depth - 1].handle || thread->stack[depth - 1].range.stack != stack))
         depth--;
     return depth;
 }
