@@ -315,7 +315,7 @@ static void gpu_states(void **state)
     }
 }
 
-static void gpu_failed_and_failed_captures(void **state)
+static void gpu_failed_failed_and_invalid_captures(void **state)
 {
     (void)state;
     struct buffer trace = {0};
@@ -337,6 +337,15 @@ static void gpu_failed_and_failed_captures(void **state)
     packet = packet_with(&trace, &gpu);
     assert_state(packet, "gpu_correlation", "partial", "Nsight NVTX projection");
     assert_state(packet, "provenance_binding", "partial", "capture-manifest.json");
+    assert_part(packet, "findings", "[]");
+    json_decref(packet);
+    /* Of an invalid one (it has no span): what needs the trace is invalid, the binding is as it was. */
+    gpu = gpu_available(GPU_BOUND, true);
+    meta(&trace, nothing);
+    complete(&trace, 100);
+    packet = packet_with(&trace, &gpu);
+    assert_state(packet, "gpu_correlation", "invalid", VS);
+    assert_state(packet, "provenance_binding", "complete", "capture-manifest.json");
     assert_part(packet, "findings", "[]");
     json_decref(packet);
 }
@@ -521,7 +530,7 @@ int main(void)
         cmocka_unit_test(declared_but_empty),
         cmocka_unit_test(exact_gradients),
         cmocka_unit_test(gpu_states),
-        cmocka_unit_test(gpu_failed_and_failed_captures),
+        cmocka_unit_test(gpu_failed_failed_and_invalid_captures),
         cmocka_unit_test(labels_come_before_the_reports),
         cmocka_unit_test(binding_to_the_trace),
         cmocka_unit_test(gpu_object_without_a_directory),
