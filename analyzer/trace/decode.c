@@ -355,7 +355,7 @@ static const char *decode_field(struct decoder *decoder, const char *at, struct 
 }
 
 /* A step of the loop over the members: to a value, or behind the closing brace. Small enough for two
- * registers: kept in memory it cost 15 instructions a member. */
+ * registers: kept in memory it cost 5 instructions a member. */
 struct step {
     const char *at; /* NULL: a defect */
     unsigned field; /* or NO_FIELD, KIND_KEY, OBJECT_END */
@@ -374,7 +374,7 @@ static struct step unexpected_member(struct decoder *decoder, const char *at, st
     return step;
 }
 
-/* From behind a value to the next one. Comma, key and colon are compared at once: 12 instructions a member.
+/* From behind a value to the next one. Comma, key and colon are compared at once: 27 instructions a member.
  */
 static inline struct step next_member(struct decoder *decoder, const char *at, struct layout *layout,
                                       uint8_t *follower, unsigned last)
@@ -424,9 +424,9 @@ static inline const char *usual_value(struct decoder *decoder, const char *at, s
         return *end == '"' ? end + 1 : NULL;
     }
     case ACTION_OTHER:
-        break;
+        return NULL;
     }
-    return NULL;
+    __builtin_unreachable();
 }
 
 /* before: behind the value before the member, or its key when it is the first one. */
