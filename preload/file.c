@@ -15,8 +15,11 @@ enum { HIGH_DESCRIPTOR = 500 };
 static int adopt(struct file *file, int fd)
 {
     struct stat now;
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
+    int high = -1;
 
+    /* Numbers above the limit on descriptors are EINVAL: then as high as it allows. */
+    for (int from = HIGH_DESCRIPTOR; from > STDERR_FILENO; from /= 2)
+        if ((high = fcntl(fd, F_DUPFD_CLOEXEC, from)) >= 0 || errno != EINVAL) break;
     if (high >= 0) {
         close(fd);
         fd = high;
@@ -73,39 +76,38 @@ int file_descriptor(struct file *file)
     return adopt(file, fd) ? -1 : file->fd;
 }
 
-/* A write over RLIMIT_FSIZE sends SIGXFSZ to its thread: kept from the program, whose signal it would be. */
-static void hold_signal(sigset_t *past, bool *pending)
+void signal_hold(struct held_signal *held, int number)
 {
-    sigset_t held, waiting;
+    sigset_t set, waiting;
 
-    sigemptyset(&held);
-    sigaddset(&held, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &held, past);
-    *pending = sigpending(&waiting) == 0 && sigismember(&waiting, SIGXFSZ) == 1;
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    held->number = number;
+    pthread_sigmask(SIG_BLOCK, &set, &held->past);
+    held->pending = sigpending(&waiting) == 0 && sigismember(&waiting, number) == 1;
 }
 
-static void release_signal(const sigset_t *past, bool pending, int error)
+void signal_release(const struct held_signal *held, bool sent)
 {
     static const struct timespec now;
-    sigset_t held;
+    sigset_t set;
 
-    if (error == EFBIG && !pending) {
-        sigemptyset(&held);
-        sigaddset(&held, SIGXFSZ);
-        sigtimedwait(&held, NULL, &now);
+    if (sent && !held->pending) {
+        sigemptyset(&set);
+        sigaddset(&set, held->number);
+        sigtimedwait(&set, NULL, &now);
     }
-    pthread_sigmask(SIG_SETMASK, past, NULL);
+    pthread_sigmask(SIG_SETMASK, &held->past, NULL);
 }
 
 int file_write(struct file *file, const void *bytes, size_t length, uint64_t offset)
 {
     const char *at = bytes;
     int fd = file_descriptor(file), error = 0;
-    bool pending;
-    sigset_t past;
+    struct held_signal held;
 
     if (fd < 0) return EBADF;
-    hold_signal(&past, &pending);
+    signal_hold(&held, SIGXFSZ);
     while (length > 0 && !error) {
         ssize_t done = pwrite(fd, at, length, (off_t)offset);
 
@@ -119,22 +121,21 @@ int file_write(struct file *file, const void *bytes, size_t length, uint64_t off
             error = errno;
         }
     }
-    release_signal(&past, pending, error);
+    signal_release(&held, error == EFBIG);
     return error;
 }
 
 int file_allocate(struct file *file, uint64_t offset, uint64_t length)
 {
     int fd = file_descriptor(file), error;
-    bool pending;
-    sigset_t past;
+    struct held_signal held;
 
     if (fd < 0) return EBADF;
-    hold_signal(&past, &pending);
+    signal_hold(&held, SIGXFSZ);
     do
         error = fallocate(fd, 0, (off_t)offset, (off_t)length) ? errno : 0;
     while (error == EINTR);
-    release_signal(&past, pending, error);
+    signal_release(&held, error == EFBIG);
     return error;
 }
 

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <signal.h>
 #include <sys/types.h>
 
 struct file {
@@ -28,5 +29,15 @@ int file_write(struct file *file, const void *bytes, size_t length, uint64_t off
  */
 int file_allocate(struct file *file, uint64_t offset, uint64_t length);
 void file_close(struct file *file);
+
+/* A write that fails may send its thread a signal (SIGXFSZ over a limit, SIGPIPE where nobody reads), which
+ * would be the program's: held between the two calls. sent: the write's error says that it was sent. */
+struct held_signal {
+    int number;
+    bool pending; /* already before: it stays the program's */
+    sigset_t past;
+};
+void signal_hold(struct held_signal *held, int number);
+void signal_release(const struct held_signal *held, bool sent);
 
 #endif

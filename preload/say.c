@@ -1,11 +1,14 @@
 #include "preload/say.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/jsonl_text.h"
+#include "preload/file.h"
 
 static dev_t device;
 static ino_t inode;
@@ -28,8 +31,9 @@ void say(int quiet, ...)
     size_t used = strlen(line);
     const char *part;
     struct stat now;
+    struct held_signal pipe, size;
     va_list parts;
-    ssize_t ignored;
+    bool failed;
 
     if (quiet || !present || fstat(STDERR_FILENO, &now) || now.st_dev != device || now.st_ino != inode)
         return;
@@ -42,8 +46,11 @@ void say(int quiet, ...)
     }
     va_end(parts);
     line[used++] = '\n';
-    ignored = write(STDERR_FILENO, line, used);
-    (void)ignored;
+    signal_hold(&pipe, SIGPIPE);
+    signal_hold(&size, SIGXFSZ);
+    failed = write(STDERR_FILENO, line, used) < 0;
+    signal_release(&size, failed && errno == EFBIG);
+    signal_release(&pipe, failed && errno == EPIPE);
 }
 
 const char *say_u64(char text[21], uint64_t value)

@@ -57,7 +57,7 @@ static void fail(int error)
         "; what was written stays readable, the rest is counted as lost", NULL);
 }
 
-void drain_flush(void)
+void drain_write(void)
 {
     int error;
 
@@ -70,6 +70,11 @@ void drain_flush(void)
             writer.used = 0;
         }
     }
+}
+
+void drain_flush(void)
+{
+    drain_write();
     publish();
 }
 

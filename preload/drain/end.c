@@ -187,7 +187,8 @@ static void write_terminal(const char *how)
     writer.error = 0; /* the space that the cut gave back may hold the end */
     out = drain_room(jsonl_end_bound(end));
     writer.used = (size_t)(jsonl_end_write(out, end) - writer.buffer);
-    drain_flush();
+    /* Not published: should the trace not come into its place, recovery writes the end. */
+    drain_write();
 }
 
 void end_trace(uint64_t end_tick, const char *how)
@@ -197,6 +198,8 @@ void end_trace(uint64_t end_tick, const char *how)
     drain_fix_rate();
     writer.end_ns = cap_ns(&writer.state.clock, end_tick);
     if (writer.state.written.latest_ns > writer.end_ns) writer.end_ns = writer.state.written.latest_ns;
+    /* Published with the ends of spans: a terminal record that recovery writes comes no earlier. */
+    writer.state.written.latest_ns = writer.end_ns;
     if (!writer.error) end_spans(end_tick);
     if (!writer.error) drain_flush();
     failed = writer.error;

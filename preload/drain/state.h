@@ -35,7 +35,9 @@ extern struct writer writer;
 /* Formats and writes all that is committed now, publishes it, frees its slots, and rings whose threads have
  * ended. *end_tick: read after the last of it was committed. Returns how many records there were. */
 uint64_t drain_round(uint64_t *end_tick);
-/* Writes and publishes what the buffer holds. */
+/* Writes what the buffer holds. */
+void drain_write(void);
+/* Writes and publishes it. */
 void drain_flush(void);
 /* Room for this many bytes at writer.buffer + writer.used, after a flush when needed. */
 char *drain_room(size_t bytes);

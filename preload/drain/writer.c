@@ -1,11 +1,15 @@
 #include "preload/drain/writer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "common/jsonl_text.h"
 #include "preload/drain/meta.h"
@@ -28,6 +32,7 @@ static _Atomic uint32_t done; /* 1: it is ended; futex */
 static _Atomic uint32_t rounds;
 static _Atomic bool running;
 static const char *how = "exit";
+static sigset_t program_signals; /* blocked in the thread that opened the session */
 
 void writer_wake(void)
 {
@@ -47,6 +52,21 @@ static bool stopping(void)
     return atomic_load_explicit(&stop, memory_order_acquire) != 0;
 }
 
+/* Rings whose owners are gone without a word: a thread that records in the last of its destructors takes a
+ * ring after ours has given the first one back. */
+static void retire_dead(uint32_t used)
+{
+    for (uint32_t i = 0; i < used; i++) {
+        uint32_t owned = CAP_RING_OWNED;
+
+        if (atomic_load_explicit(&session.rings[i].state, memory_order_acquire) != owned) continue;
+        if (session.views[i].open_depth > 0 ||
+            syscall(SYS_tgkill, session.pid, session.rings[i].tid, 0) == 0 || errno != ESRCH)
+            continue;
+        atomic_compare_exchange_strong(&session.rings[i].state, &owned, CAP_RING_RETIRED);
+    }
+}
+
 /* Rings for threads that are yet to come, so that they need not wait for their pages. */
 static void keep_spares(void)
 {
@@ -55,8 +75,11 @@ static void keep_spares(void)
     ring_populate();
     for (uint32_t i = 0; i < used; i++)
         spare += atomic_load_explicit(&session.rings[i].state, memory_order_relaxed) == CAP_RING_FREE;
-    while (spare++ < SPARE_RINGS && ring_prepare(true))
-        ;
+    for (; spare < SPARE_RINGS; spare++) {
+        if (ring_prepare(true)) continue;
+        retire_dead(used);
+        break;
+    }
 }
 
 static void wait_for_rate(void)
@@ -83,6 +106,34 @@ static void finish(void)
     futex_wake(&done, INT32_MAX);
 }
 
+/* Whether every thread of the program has ended, its first by pthread_exit() (which stays as a zombie): a
+ * process ends with its last thread, and that must not be this one. */
+static bool alone(void)
+{
+    char text[1024], *at;
+    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+
+    if (fd >= 0) close(fd);
+    if (length <= 0) return false;
+    text[length] = '\0';
+    at = strrchr(text, ')'); /* a name may hold blanks and brackets; field 3, the state, follows the last */
+    if (!at || strncmp(at, ") Z ", 4) != 0) return false;
+    for (int field = 2; at && field < 20; field++)
+        at = strchr(at + 1, ' ');
+    return at && strtol(at, NULL, 10) == 2;
+}
+
+/* By its return this thread, now the last, has the C library call exit(0), as the program's last would have:
+ * the handlers that run then are the program's, and the session ends among them. */
+static void *leave_last(void)
+{
+    running = false;
+    record_self.busy = false;
+    pthread_sigmask(SIG_SETMASK, &program_signals, NULL);
+    return NULL;
+}
+
 static void *run(void *unused)
 {
     uint64_t pause = FIRST_NS, end_tick;
@@ -95,6 +146,8 @@ static void *run(void *unused)
     while (!stopping()) {
         if (drain_round(&end_tick) > 0)
             pause = BUSY_NS;
+        else if (alone())
+            return leave_last();
         else if ((pause *= 2) > IDLE_NS)
             pause = IDLE_NS;
         keep_spares();
@@ -156,17 +209,22 @@ void writer_start(void)
 {
     pthread_attr_t attributes;
     pthread_t thread;
-    sigset_t all, past;
+    sigset_t all;
 
     stop = done = rounds = 0;
     how = "exit";
+    running = false;
+    session.writer_failed = true; /* without it nobody gives room to those who wait */
     if (pthread_attr_init(&attributes)) return;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &past);
-    running = pthread_create(&thread, &attributes, run, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &past, NULL);
+    pthread_sigmask(SIG_SETMASK, &all, &program_signals);
+    /* Before the thread is there: it may be the last one soon. */
+    running = true;
+    if (pthread_create(&thread, &attributes, run, NULL)) running = false;
+    pthread_sigmask(SIG_SETMASK, &program_signals, NULL);
+    session.writer_failed = !running;
     pthread_attr_destroy(&attributes);
 }
 

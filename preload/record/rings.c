@@ -176,6 +176,7 @@ bool ring_acquire(struct record_thread *thread)
     lock_give(&record_page->rings_lock);
     if (index < 0) {
         atomic_fetch_add_explicit(&session.header->lost_without_ring, 1, memory_order_relaxed);
+        writer_wake(); /* it may find one */
         return false;
     }
     pthread_setspecific(thread_key, thread);

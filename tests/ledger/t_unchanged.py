@@ -14,7 +14,7 @@ from harness import BUILD, Run, missing, program  # noqa: E402
 KERNELS = {'SIM_KERNELS': f'{BUILD}/examples/libtrainer_kernels.so'}
 PLUGIN = f'{BUILD}/tests/programs/lib_families.so'
 ENDINGS = ('return', 'exit', '_exit', '_Exit', 'quick_exit', 'abort', 'kill', 'term', 'segv', 'failing', 'thread-exit', 'main-pthread-exit',
-           'handler', 'atexit', 'exec', 'closed-stderr', 'close-all')
+           'last-thread', 'handler', 'atexit', 'exec', 'closed-stderr', 'close-all')
 PROGRAMS = [(['alloc_mix'], {}), (['launches'], {}), (['copies'], {}), (['streams'], {}), (['contexts'], {'SIM_DEVICES': '2'}), (['graphs'], {}),
             (['names'], {}), (['threads', '4', '2000', '200'], {}), (['output'], {}), (['forks'], {}), (['rt_memory'], {}), (['loadpath_linked'], {}),
             (['trainer', '20'], KERNELS), (['trainer_cuda', '10'], KERNELS), (['trainer', 'rubbish'], KERNELS),
@@ -26,7 +26,7 @@ PROGRAMS += [(['loadpath_lookup', how], {}) for how in ('dlopen', 'dlopen-so', '
 PROGRAMS += [(['loadpath_lookup', how, PLUGIN], {}) for how in ('plugin-local', 'plugin-deepbind')]
 
 # Endings after which the process had time to finish its trace, by how the program ends.
-ORDERLY = ('return', 'exit', '_exit', '_Exit', 'quick_exit', 'failing', 'thread-exit', 'main-pthread-exit', 'handler', 'atexit', 'closed-stderr',
+ORDERLY = ('return', 'exit', '_exit', '_Exit', 'quick_exit', 'failing', 'thread-exit', 'main-pthread-exit', 'last-thread', 'handler', 'atexit', 'closed-stderr',
            'close-all')
 
 

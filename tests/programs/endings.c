@@ -10,6 +10,13 @@ static void *leave(void *status)
     exit((int)(intptr_t)status);
 }
 
+/* Ends after the first thread: the process does with it, as by exit(0). */
+static void *last(void *unused)
+{
+    usleep(20000);
+    return unused;
+}
+
 static void from_handler(int number)
 {
     _exit(40 + number);
@@ -30,6 +37,9 @@ static int other_ways(const char *how)
         pthread_join(thread, NULL);
     } else if (!strcmp(how, "main-pthread-exit")) {
         pthread_create(&thread, NULL, leave, (void *)(intptr_t)7);
+        pthread_exit(NULL);
+    } else if (!strcmp(how, "last-thread")) {
+        pthread_create(&thread, NULL, last, NULL);
         pthread_exit(NULL);
     } else if (!strcmp(how, "handler")) {
         signal(SIGUSR1, from_handler);
