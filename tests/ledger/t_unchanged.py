@@ -3,13 +3,15 @@
 are byte for byte the same with CGTRACE_QUIET=1; without it our lines come on the start descriptor 2 and nowhere else."""
 import os
 import re
+import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, '..', 'tools')]
 import tap  # noqa: E402
 from check_trace import check  # noqa: E402
-from harness import BUILD, Run, missing, program  # noqa: E402
+from harness import BUILD, Run, environment, missing, program  # noqa: E402
 
 KERNELS = {'SIM_KERNELS': f'{BUILD}/examples/libtrainer_kernels.so'}
 PLUGIN = f'{BUILD}/tests/programs/lib_families.so'
@@ -88,6 +90,17 @@ def not_quiet():
                 tap.ok(any(trace in line for line in ours), f'{name}, not quiet: a line names the trace', ours)
 
 
+def nobody_reads():
+    """Our line into a pipe that nobody reads: the program has not written there, so it knows of no SIGPIPE."""
+    with tempfile.TemporaryDirectory() as folder:
+        reader, writer = os.pipe()
+        os.close(reader)
+        status = subprocess.run([program('copies')], cwd=folder, env=environment(True, CGTRACE_QUIET=None), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=writer).returncode
+        os.close(writer)
+        tap.equal((status, len(os.listdir(folder))), (0, 1), 'a standard error that nobody reads: status unchanged, one trace')
+
+
 def disabled():
     """Settings under which nothing is recorded: off, and a value that is not allowed (one line, the program goes on)."""
     with Run([program('copies')], record=False) as plain:
@@ -103,6 +116,7 @@ def main():
     same_everywhere()
     forked()
     not_quiet()
+    nobody_reads()
     disabled()
     tap.done()
 
