@@ -30,11 +30,6 @@ static char *parent_of(const char *path)
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-static int no_memory(struct cg_error *error)
-{
-    return cg_fail(error, CG_EXIT_IO, "out of memory");
-}
-
 /* Mode of directory/name without following a link; 0 when there is no such entry. */
 static mode_t entry_mode(const char *directory, const char *name)
 {
@@ -76,10 +71,10 @@ static int resolve_directory(struct command_input *input, struct cg_error *error
     if (bundle) {
         input->bundle_root = strdup(path);
         input->trace_path = join(path, "trace.jsonl");
-        return input->bundle_root && input->trace_path ? 0 : no_memory(error);
+        return input->bundle_root && input->trace_path ? 0 : cg_out_of_memory(error);
     }
     input->trace_path = join(path, "trace.jsonl");
-    if (!input->trace_path) return no_memory(error);
+    if (!input->trace_path) return cg_out_of_memory(error);
     struct stat found;
     if (stat(input->trace_path, &found) != 0 || !S_ISREG(found.st_mode))
         return cg_fail(error, CG_EXIT_INPUT, "%s: a directory without a regular trace.jsonl", path);
@@ -89,19 +84,19 @@ static int resolve_directory(struct command_input *input, struct cg_error *error
 static int resolve_file(struct command_input *input, struct cg_error *error)
 {
     char *parent = parent_of(input->requested_path);
-    if (!parent) return no_memory(error);
+    if (!parent) return cg_out_of_memory(error);
     bool bundle;
     int status = look_at_directory(parent, &bundle, error);
     if (status == 0 && bundle) {
         input->bundle_root = parent;
         input->trace_path = join(parent, "trace.jsonl");
-        return input->trace_path ? 0 : no_memory(error);
+        return input->trace_path ? 0 : cg_out_of_memory(error);
     }
     if (status == 0) status = refuse_augmented(parent, error);
     free(parent);
     if (status) return status;
     input->trace_path = strdup(input->requested_path);
-    return input->trace_path ? 0 : no_memory(error);
+    return input->trace_path ? 0 : cg_out_of_memory(error);
 }
 
 static int resolve(struct command_input *input, struct cg_error *error)
@@ -111,7 +106,7 @@ static int resolve(struct command_input *input, struct cg_error *error)
         return cg_fail(error, CG_EXIT_INPUT, "the path of the input is not UTF-8");
     if (strcmp(path, "-") == 0) {
         input->trace_path = strdup(path);
-        return input->trace_path ? 0 : no_memory(error);
+        return input->trace_path ? 0 : cg_out_of_memory(error);
     }
     struct stat found;
     if (stat(path, &found) != 0)
@@ -151,7 +146,7 @@ int command_input_raw(const char *path, char **trace_path, struct cg_error *erro
         free(parent);
         *trace_path = strdup(path);
     }
-    return *trace_path ? 0 : no_memory(error);
+    return *trace_path ? 0 : cg_out_of_memory(error);
 }
 
 static bool has_suffix(const char *name, const char *suffix)
@@ -207,7 +202,7 @@ static int find_newest(char **path, struct cg_error *error)
         return cg_fail(error, CG_EXIT_USAGE, "INPUT is missing, and there is no trace in this directory");
     fprintf(stderr, "cg-analyze: reading %s, the newest trace here\n", newest);
     *path = strdup(newest);
-    return *path ? 0 : no_memory(error);
+    return *path ? 0 : cg_out_of_memory(error);
 }
 
 static int load_raw(struct command_input *input, struct input_needs needs,
@@ -281,7 +276,7 @@ int command_input_open(const char *path, struct input_needs needs, struct comman
     int status = 0;
     if (path) {
         input->requested_path = strdup(path);
-        if (!input->requested_path) status = no_memory(error);
+        if (!input->requested_path) status = cg_out_of_memory(error);
     } else {
         status = find_newest(&input->requested_path, error);
     }

@@ -96,11 +96,6 @@ static const struct shape_type manifest_type = {SHAPE_OBJECT, &manifest_shape};
 
 /* ---- the files it declares ---- */
 
-static int out_of_memory(struct cg_error *error)
-{
-    return cg_fail(error, CG_EXIT_IO, "out of memory");
-}
-
 static int read_file(struct bundle *bundle, struct shape_reader *reader, const char *entry,
                      struct cg_error *error)
 {
@@ -109,10 +104,10 @@ static int read_file(struct bundle *bundle, struct shape_reader *reader, const c
     struct cg_text digest = shape_text(reader, shape_member(reader, entry, "sha256"));
     char name[TEXT_NAME_SIZE];
 
-    if (!path.bytes || !digest.bytes) return out_of_memory(error);
+    if (!path.bytes || !digest.bytes) return cg_out_of_memory(error);
     path = arena_text(&bundle->arena, path.bytes, path.length);
     digest = arena_text(&bundle->arena, digest.bytes, digest.length);
-    if (!path.bytes || !digest.bytes) return out_of_memory(error);
+    if (!path.bytes || !digest.bytes) return cg_out_of_memory(error);
     if (strlen(path.bytes) != path.length || !bundle_path_safe(path.bytes))
         return cg_fail(error, CG_EXIT_CONDITION,
                        "%s/bundle.json: files[%zu].path: \"%s\" is not a safe relative path", bundle->root,
@@ -144,7 +139,7 @@ static int read_files(struct bundle *bundle, struct shape_reader *reader, const 
         return cg_fail(error, CG_EXIT_CONDITION, "%s/bundle.json: files: %zu entries, at most %d are read",
                        bundle->root, count, BUNDLE_FILES_MAX);
     bundle->files = calloc(count + 1, sizeof *bundle->files);
-    if (!bundle->files) return out_of_memory(error);
+    if (!bundle->files) return cg_out_of_memory(error);
     for (const char *entry = shape_first(reader, files); entry; entry = shape_next(reader, entry)) {
         int status = read_file(bundle, reader, entry, error);
         if (status != 0) return status;
@@ -165,7 +160,7 @@ static int read_document(struct bundle *bundle, struct shape_reader *reader, str
     const char *manifest = shape_document(reader);
     struct cg_text run_id = shape_text(reader, shape_member(reader, manifest, "run_id"));
     if (run_id.bytes) bundle->run_id = arena_text(&bundle->arena, run_id.bytes, run_id.length);
-    if (!bundle->run_id.bytes) return out_of_memory(error);
+    if (!bundle->run_id.bytes) return cg_out_of_memory(error);
     return read_files(bundle, reader, shape_member(reader, manifest, "files"), error);
 }
 
@@ -178,7 +173,7 @@ int bundle_manifest_read(struct bundle *bundle, struct cg_error *error)
 
     if (status != 0) return status;
     snprintf(name, sizeof name, "%s/bundle.json", bundle->root);
-    if (!sha256_bytes(text, length, bundle->manifest_sha256)) status = out_of_memory(error);
+    if (!sha256_bytes(text, length, bundle->manifest_sha256)) status = cg_out_of_memory(error);
     shape_open(&reader, name, text, length); /* changes the text */
     if (status == 0) status = read_document(bundle, &reader, error);
     shape_close(&reader);

@@ -23,11 +23,6 @@ const char *campaign_state_name(enum campaign_state state)
     return names[state];
 }
 
-static int out_of_memory(struct cg_error *error)
-{
-    return cg_fail(error, CG_EXIT_IO, "out of memory");
-}
-
 /* ---- the plan ---- */
 
 /* Not empty, no backslash, not absolute, first part not ".", no part "..". Repeated and trailing slashes
@@ -68,12 +63,12 @@ static int read_capture(struct campaign *campaign, const char *path, struct shap
     struct cg_text bundle = shape_text(reader, shape_member(reader, item, "bundle"));
 
     if (bundle.bytes) bundle = arena_text(&campaign->arena, bundle.bytes, bundle.length);
-    if (!bundle.bytes) return out_of_memory(error);
+    if (!bundle.bytes) return cg_out_of_memory(error);
     capture->capture_step = shape_u64(reader, shape_member(reader, item, "capture_step"));
     campaign->count++;
     capture->bundle = copy_path(bundle);
     if (capture->bundle) capture->root = join_base(path, capture->bundle);
-    return capture->root ? 0 : out_of_memory(error);
+    return capture->root ? 0 : cg_out_of_memory(error);
 }
 
 static int compare_steps(const void *a, const void *b)
@@ -113,7 +108,7 @@ static int check_items(struct campaign *campaign, const char *path, struct cg_er
     struct campaign_capture **sorted = calloc(campaign->count + 1, sizeof *sorted);
     bool *steps = calloc(campaign->count + 1, sizeof *steps),
          *bundles = calloc(campaign->count + 1, sizeof *bundles);
-    int status = sorted && steps && bundles ? 0 : out_of_memory(error);
+    int status = sorted && steps && bundles ? 0 : cg_out_of_memory(error);
 
     if (status == 0) {
         mark_repeats(campaign, sorted, compare_steps, true, steps);
@@ -163,7 +158,7 @@ static int take_text(struct campaign *campaign, const char *path, struct shape_r
 {
     struct cg_text value = shape_text(reader, shape_member(reader, shape_document(reader), name));
     if (value.bytes) *text = arena_text(&campaign->arena, value.bytes, value.length);
-    if (!text->bytes) return out_of_memory(error);
+    if (!text->bytes) return cg_out_of_memory(error);
     return cg_text_blank(*text) ? cg_fail(error, CG_EXIT_INPUT, "%s: %s: is blank", path, name) : 0;
 }
 
@@ -180,7 +175,7 @@ static int take_plan(struct campaign *campaign, const char *path, struct shape_r
         count++;
     if (count == 0) return cg_fail(error, CG_EXIT_INPUT, "%s: planned: is empty", path);
     campaign->captures = calloc(count, sizeof *campaign->captures);
-    if (!campaign->captures) return out_of_memory(error);
+    if (!campaign->captures) return cg_out_of_memory(error);
     for (const char *item = shape_first(reader, planned); item; item = shape_next(reader, item)) {
         status = read_capture(campaign, path, reader, item, error);
         if (status != 0) return status;
@@ -211,7 +206,7 @@ static int read_plan(const char *path, char **text, size_t *length, struct cg_er
         status = cg_fail(error, CG_EXIT_INPUT, "%s: %lld bytes, at most %d are read", path,
                          (long long)file.st_size, PLAN_BYTES);
     else if (!(*text = malloc((size_t)file.st_size + JSON_PADDING)))
-        status = out_of_memory(error);
+        status = cg_out_of_memory(error);
     while (status == 0 && *length < (size_t)file.st_size) {
         ssize_t got = read(fd, *text + *length, (size_t)file.st_size - *length);
         if (got == 0) break;
@@ -318,14 +313,14 @@ int campaign_reconcile(struct campaign *campaign, struct cg_error *error)
 
         if (stat(capture->root, &entry) != 0) {
             capture->state = CAMPAIGN_MISSING;
-        } else if (run_load_bundle(capture->root, &facts, &receipt, NULL, &cause) != 0) {
+        } else if (run_load_bundle(capture->root, &facts, &receipt, &cause) != 0) {
             capture->state = CAMPAIGN_VERIFICATION_FAILED;
             ok = set_message(capture, "%s", cause.message);
         } else {
             ok = judge(campaign, capture, &facts, &receipt);
             run_facts_free(&facts);
         }
-        if (!ok) return out_of_memory(error);
+        if (!ok) return cg_out_of_memory(error);
     }
     return 0;
 }

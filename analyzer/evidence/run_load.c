@@ -3,60 +3,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int out_of_memory(struct cg_error *error)
-{
-    return cg_fail(error, CG_EXIT_IO, "out of memory");
-}
-
 int run_load_trace(const char *path, struct run_facts *facts, struct cg_error *error)
 {
     struct cg_trace *trace;
     int status = trace_load(path, NULL, &trace, error);
 
     if (status != 0) return status;
-    if (!run_facts_make(trace, facts)) status = out_of_memory(error);
+    if (!run_facts_make(trace, facts)) status = cg_out_of_memory(error);
     trace_free(trace);
     return status;
 }
 
 /* The trace of a bundle that was verified. */
-static int load_verified(const struct bundle *bundle, struct run_facts *facts, enum run_load_step *step,
-                         struct cg_error *error)
+static int load_verified(const struct bundle *bundle, struct run_facts *facts, struct cg_error *error)
 {
     static const char *const consumed[] = {"trace.jsonl"};
     struct cg_trace *trace;
 
-    *step = RUN_PARSING;
     int status = bundle_load_trace(bundle, NULL, &trace, error);
     if (status != 0) return status;
-    *step = RUN_CHECKING;
     status = bundle_same_run_id(bundle, trace, error);
     if (status == 0) status = bundle_unchanged(bundle, consumed, 1, error);
-    if (status == 0 && !run_facts_make(trace, facts)) status = out_of_memory(error);
+    if (status == 0 && !run_facts_make(trace, facts)) status = cg_out_of_memory(error);
     trace_free(trace);
     return status;
 }
 
 int run_load_bundle(const char *root, struct run_facts *facts, struct comparison_receipt *receipt,
-                    enum run_load_step *step, struct cg_error *error)
+                    struct cg_error *error)
 {
-    enum run_load_step reached = RUN_VERIFYING;
     struct bundle bundle;
     int status = bundle_verify(root, false, &bundle, error);
 
     if (status == 0) {
-        status = load_verified(&bundle, facts, &reached, error);
+        status = load_verified(&bundle, facts, error);
         if (status == 0) {
             receipt->run_id = facts->run_id; /* the manifest's, which is the same */
             memcpy(receipt->manifest_sha256, bundle.manifest_sha256, SHA256_HEX);
-            reached = RUN_LOADED;
         }
         bundle_close(&bundle);
     } else if (status == CG_EXIT_CONDITION) {
         status = error->status =
             CG_EXIT_INPUT; /* only `verify` states a condition; here it is an input refused */
     }
-    if (step) *step = reached;
     return status;
 }
 
@@ -65,11 +54,11 @@ int cohort_load(const char *const *paths, size_t count, const char *name, bool v
 {
     *cohort = (struct loaded_cohort){.runs = calloc(count + 1, sizeof *cohort->runs),
                                      .receipts = calloc(count + 1, sizeof *cohort->receipts)};
-    int status = cohort->runs && cohort->receipts ? 0 : out_of_memory(error);
+    int status = cohort->runs && cohort->receipts ? 0 : cg_out_of_memory(error);
 
     for (size_t i = 0; status == 0 && i < count; i++) {
         struct cg_error cause;
-        status = verified ? run_load_bundle(paths[i], &cohort->runs[i], &cohort->receipts[i], NULL, &cause)
+        status = verified ? run_load_bundle(paths[i], &cohort->runs[i], &cohort->receipts[i], &cause)
                           : run_load_trace(paths[i], &cohort->runs[i], &cause);
         if (status == 0)
             cohort->count++;

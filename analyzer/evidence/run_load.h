@@ -7,15 +7,11 @@
 #include "analyzer/evidence/comparison.h"
 #include "analyzer/evidence/run_facts.h"
 
-/* How far run_load_bundle() came. */
-enum run_load_step { RUN_VERIFYING, RUN_PARSING, RUN_CHECKING, RUN_LOADED };
-
 /* Verifies the bundle in root, parses its trace, demands that manifest and trace name the same run, and
  * checks after reading that nothing changed (doc/spec/compare.md 1.3). On success *facts is the caller's, and
- * *receipt, whose run_id is a text of the facts. Else the status of *error; *step (may be NULL) tells where
- * it ended. */
+ * *receipt, whose run_id is a text of the facts. Else the status of *error. */
 int run_load_bundle(const char *root, struct run_facts *facts, struct comparison_receipt *receipt,
-                    enum run_load_step *step, struct cg_error *error);
+                    struct cg_error *error);
 
 /* The facts of a raw trace file. */
 int run_load_trace(const char *path, struct run_facts *facts, struct cg_error *error);

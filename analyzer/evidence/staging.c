@@ -11,11 +11,6 @@
 
 enum { WRITE_BYTES = 1 << 18 };
 
-static int out_of_memory(struct cg_error *error)
-{
-    return cg_fail(error, CG_EXIT_IO, "out of memory");
-}
-
 /* ---- where it may be ---- */
 
 /* The directory part of a path: "." when it has none. Trailing slashes are not part of the name. NULL: out of
@@ -81,7 +76,7 @@ int staging_check(const char *destination, struct cg_error *error)
     struct stat entry;
     char *parent = split(destination, &name);
 
-    if (!parent) return out_of_memory(error);
+    if (!parent) return cg_out_of_memory(error);
     int status = check_name(name, destination, error);
     if (status == 0) status = refuse_inside(parent, destination, error);
     /* Without the slashes at its end, which would make lstat() follow a link. */
@@ -137,7 +132,7 @@ static int make_staging(struct staging *staging, struct cg_error *error)
     if (asprintf(&staging->path, "%s/.%s.tmp-%d-%lld%09ld", staging->parent, staging->final_name,
                  (int)getpid(), (long long)now.tv_sec, now.tv_nsec) < 0) {
         staging->path = NULL;
-        return out_of_memory(error);
+        return cg_out_of_memory(error);
     }
     staging->name = strrchr(staging->path, '/') + 1;
     if (mkdirat(staging->parent_fd, staging->name, 0700) != 0)
@@ -154,7 +149,7 @@ int staging_open(struct staging *staging, const char *destination, struct cg_err
     if (status != 0) return status;
     staging->destination = strdup(destination);
     staging->parent = split(destination, &staging->final_name);
-    if (!staging->destination || !staging->parent) status = out_of_memory(error);
+    if (!staging->destination || !staging->parent) status = cg_out_of_memory(error);
     if (status == 0 && (fault = make_parents(staging->parent)) != 0)
         status = cg_fail(error, CG_EXIT_IO, "%s: %s", staging->parent, strerror(fault));
     if (status == 0) {
@@ -196,12 +191,12 @@ int staged_begin(struct staged_writer *writer, struct staging *staging, const ch
     if (staging->count == staging->capacity) {
         size_t capacity = staging->capacity * 2 + 16;
         struct staged_file *larger = reallocarray(staging->files, capacity, sizeof *larger);
-        if (!larger) return out_of_memory(error);
+        if (!larger) return cg_out_of_memory(error);
         staging->files = larger;
         staging->capacity = capacity;
     }
     char *copy = strdup(path);
-    if (!copy) return out_of_memory(error);
+    if (!copy) return cg_out_of_memory(error);
     staging->files[staging->count++] = (struct staged_file){.path = copy};
     writer->fd = openat(staging->fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     writer->digest = sha256_start();

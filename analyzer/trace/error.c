@@ -12,3 +12,8 @@ int cg_fail(struct cg_error *error, int status, const char *format, ...)
     error->status = status;
     return status;
 }
+
+int cg_out_of_memory(struct cg_error *error)
+{
+    return cg_fail(error, CG_EXIT_IO, "out of memory");
+}

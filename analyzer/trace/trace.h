@@ -193,6 +193,9 @@ struct cg_error {
 int cg_fail(struct cg_error *error, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The same for memory that is short; returns CG_EXIT_IO. */
+int cg_out_of_memory(struct cg_error *error);
+
 struct cg_load_options {
     bool extras; /* keep the extra fields of the event table */
     void (*progress)(void *context, uint64_t done,
