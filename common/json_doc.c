@@ -452,3 +452,27 @@ void doc_member_bytes(struct json_doc *doc, const char *key, const char *bytes, 
     doc_key(doc, key);
     doc_string_bytes(doc, bytes, length);
 }
+
+void doc_member_bool_or_null(struct json_doc *doc, const char *key, bool known, bool value)
+{
+    if (known)
+        doc_member_bool(doc, key, value);
+    else
+        doc_member_null(doc, key);
+}
+
+void doc_member_u64_or_null(struct json_doc *doc, const char *key, bool known, uint64_t value)
+{
+    if (known)
+        doc_member_u64(doc, key, value);
+    else
+        doc_member_null(doc, key);
+}
+
+void doc_member_double_or_null(struct json_doc *doc, const char *key, bool known, double value)
+{
+    if (known)
+        doc_member_double(doc, key, value);
+    else
+        doc_member_null(doc, key);
+}

@@ -61,6 +61,10 @@ void doc_member_u64(struct json_doc *doc, const char *key, uint64_t value);
 void doc_member_double(struct json_doc *doc, const char *key, double value);
 void doc_member_string(struct json_doc *doc, const char *key, const char *text);
 void doc_member_bytes(struct json_doc *doc, const char *key, const char *bytes, size_t length);
+/* The same where a value that is not known is null. */
+void doc_member_bool_or_null(struct json_doc *doc, const char *key, bool known, bool value);
+void doc_member_u64_or_null(struct json_doc *doc, const char *key, bool known, uint64_t value);
+void doc_member_double_or_null(struct json_doc *doc, const char *key, bool known, double value);
 
 /* One member of an object that is emitted without being held back. emit writes exactly one value; present
  * (may be NULL: always) tells whether the member is written at all. */

@@ -129,7 +129,7 @@ static int compare(const struct arguments *arguments, const struct loaded_cohort
     int status = read_request(arguments, &request, &answer.extended, error);
     if (status != 0) return status;
     if (!make_answer(cohorts, verified, &request, &answer))
-        return cg_fail(error, CG_EXIT_IO, "out of memory");
+        return cg_out_of_memory(error);
     struct document document = {.order = DOC_DECLARED, .emit = emit, .people = emit, .object = &answer};
     status = document_write(arguments, NULL, &document, error);
     if (status == 0 && argument(arguments, "require-eligible")->given)

@@ -64,7 +64,7 @@ static int take_revisions(const struct option_value *value, struct gpu_manifest 
                           struct cg_error *error)
 {
     manifest->source_revisions = calloc(value->count + 1, sizeof *manifest->source_revisions);
-    if (!manifest->source_revisions) return cg_fail(error, CG_EXIT_IO, "out of memory");
+    if (!manifest->source_revisions) return cg_out_of_memory(error);
     for (size_t i = 0; i < value->count; i++) {
         const char *word = value->list[i], *equals = strchr(word, '=');
         if (!equals || equals == word)
@@ -90,7 +90,7 @@ static int take_options(const struct arguments *arguments, struct gpu_evidence *
     manifest->host = told(arguments, "host", NULL);
     if (!take_words(&made->arena, argument(arguments, "command"), &manifest->commands) ||
         !take_words(&made->arena, argument(arguments, "device"), &manifest->devices))
-        return cg_fail(error, CG_EXIT_IO, "out of memory");
+        return cg_out_of_memory(error);
     return take_revisions(argument(arguments, "revision"), manifest, error);
 }
 
@@ -122,7 +122,7 @@ static int show(const struct arguments *arguments, const char *path, const struc
         struct document document = {.order = DOC_DECLARED, .emit = emit, .people = emit, .object = &receipt};
         status = document_write(arguments, NULL, &document, error);
     } else {
-        status = cg_fail(error, CG_EXIT_IO, "out of memory");
+        status = cg_out_of_memory(error);
     }
     gpu_free(&gpu);
     return status;
@@ -152,7 +152,7 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     if (status == 0) status = command_input_raw(argument(arguments, "trace")->text, &trace_path, error);
     if (status == 0 && asprintf(&path, "%s/" NSIGHT_MANIFEST, arguments->input) < 0) {
         path = NULL;
-        status = cg_fail(error, CG_EXIT_IO, "out of memory");
+        status = cg_out_of_memory(error);
     }
     if (status == 0 && stat(arguments->input, &file) != 0)
         status = cg_fail(error, CG_EXIT_INPUT, "%s: %s", arguments->input, strerror(errno));

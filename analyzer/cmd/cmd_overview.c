@@ -119,13 +119,8 @@ static void emit_memory_totals(struct json_doc *doc, const void *object)
         return;
     }
     doc_object(doc);
-    if (logical->peak_known) {
-        doc_member_u64(doc, "peak_live_bytes", logical->peak_live_bytes);
-        doc_member_u64(doc, "peak_timestamp_ns", logical->peak_timestamp_ns);
-    } else {
-        doc_member_null(doc, "peak_live_bytes");
-        doc_member_null(doc, "peak_timestamp_ns");
-    }
+    doc_member_u64_or_null(doc, "peak_live_bytes", logical->peak_known, logical->peak_live_bytes);
+    doc_member_u64_or_null(doc, "peak_timestamp_ns", logical->peak_known, logical->peak_timestamp_ns);
     doc_member_u64(doc, "storage_allocation_count", logical->storage_allocation_count);
     doc_member_u64(doc, "matched_storage_free_count", logical->matched_storage_free_count);
     doc_member_u64(doc, "total_allocated_bytes", logical->total_allocated_bytes);

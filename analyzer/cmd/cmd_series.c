@@ -30,7 +30,7 @@ static int write_series(const struct arguments *arguments, const char *const *ro
         status = document_write(arguments, NULL, &document, error);
         series_document_free(points);
     } else {
-        status = cg_fail(error, CG_EXIT_IO, "out of memory");
+        status = cg_out_of_memory(error);
     }
     series_free(&series);
     return status;
@@ -64,7 +64,7 @@ static int from_manifest(const struct arguments *arguments, const char *manifest
     status = campaign_reconcile(&campaign, error);
     if (status == 0) status = require_published(manifest, &campaign, error);
     const char **roots = calloc(campaign.count, sizeof *roots);
-    if (status == 0 && !roots) status = cg_fail(error, CG_EXIT_IO, "out of memory");
+    if (status == 0 && !roots) status = cg_out_of_memory(error);
     for (size_t i = 0; status == 0 && i < campaign.count; i++)
         roots[i] = campaign.captures[i].root;
     if (status == 0) status = write_series(arguments, roots, campaign.count, error);

@@ -73,26 +73,20 @@ static void emit_attributed_phases(struct json_doc *doc, const struct gpu_eviden
     struct gpu_availability both = gpu_all_available(gpu, reports, 2);
     doc_object(doc);
     emit_gpu_availability(doc, &both);
-    if (both.status == GPU_AVAILABLE)
-        doc_member_u64(doc, "total", gpu->phase_attribution.count);
-    else
-        doc_member_null(doc, "total");
+    doc_member_u64_or_null(doc, "total", both.status == GPU_AVAILABLE, gpu->phase_attribution.count);
     doc_object_end(doc);
 }
 
-void emit_gpu_correlation_brief(struct json_doc *doc, const struct gpu_evidence *gpu)
+static void emit_correlation_brief(struct json_doc *doc, const struct gpu_evidence *gpu)
 {
     struct gpu_availability ranges = gpu_available(gpu, GPU_REPORT_NVTX_RANGES);
     doc_object(doc);
-    if (ranges.status == GPU_AVAILABLE)
-        doc_member_bool(doc, "complete", gpu->correlation.complete);
-    else
-        doc_member_null(doc, "complete");
+    doc_member_bool_or_null(doc, "complete", ranges.status == GPU_AVAILABLE, gpu->correlation.complete);
     emit_gpu_availability(doc, &ranges);
     doc_object_end(doc);
 }
 
-void emit_gpu_normalized_rows(struct json_doc *doc, const struct gpu_evidence *gpu)
+static void emit_normalized_rows(struct json_doc *doc, const struct gpu_evidence *gpu)
 {
     static const struct {
         const char *name;
@@ -108,13 +102,20 @@ void emit_gpu_normalized_rows(struct json_doc *doc, const struct gpu_evidence *g
         doc_key(doc, rows[i].name);
         doc_object(doc);
         emit_gpu_availability(doc, &is);
-        if (is.status == GPU_AVAILABLE)
-            doc_member_u64(doc, "total", gpu_total_rows(gpu, rows[i].report));
-        else
-            doc_member_null(doc, "total");
+        doc_member_u64_or_null(doc, "total", is.status == GPU_AVAILABLE, gpu_total_rows(gpu, rows[i].report));
         doc_object_end(doc);
     }
     doc_object_end(doc);
+}
+
+void emit_gpu_report_members(struct json_doc *doc, const struct gpu_evidence *gpu)
+{
+    doc_key(doc, "correlation");
+    emit_correlation_brief(doc, gpu);
+    doc_key(doc, "coverage");
+    emit_gpu_coverage(doc, gpu);
+    doc_key(doc, "normalized_rows");
+    emit_normalized_rows(doc, gpu);
 }
 
 static void begin_overview(struct json_doc *doc, const struct gpu_evidence *gpu)
@@ -138,12 +139,7 @@ void emit_gpu_overview(struct json_doc *doc, const struct gpu_evidence *gpu)
     begin_overview(doc, gpu);
     doc_key(doc, "attributed_phases");
     emit_attributed_phases(doc, gpu);
-    doc_key(doc, "correlation");
-    emit_gpu_correlation_brief(doc, gpu);
-    doc_key(doc, "coverage");
-    emit_gpu_coverage(doc, gpu);
-    doc_key(doc, "normalized_rows");
-    emit_gpu_normalized_rows(doc, gpu);
+    emit_gpu_report_members(doc, gpu);
     doc_object_end(doc);
 }
 

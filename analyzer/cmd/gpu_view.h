@@ -22,8 +22,8 @@ void emit_gpu_availability(struct json_doc *doc, const struct gpu_availability *
 /* The values of the members of these names. */
 void emit_gpu_overview(struct json_doc *doc, const struct gpu_evidence *gpu); /* "gpu summary" */
 void emit_gpu_absence(struct json_doc *doc, const struct gpu_evidence *gpu);  /* its first members alone */
-void emit_gpu_normalized_rows(struct json_doc *doc, const struct gpu_evidence *gpu);
-void emit_gpu_correlation_brief(struct json_doc *doc, const struct gpu_evidence *gpu);
+/* The members `correlation`, `coverage` and `normalized_rows` of the object being written. */
+void emit_gpu_report_members(struct json_doc *doc, const struct gpu_evidence *gpu);
 void emit_gpu_required_reports(struct json_doc *doc, const struct gpu_evidence *gpu,
                                const enum gpu_report *reports, size_t count);
 /* All diagnostics, sorted, each once: texts->at is the caller's to free, the texts stay those of gpu. False

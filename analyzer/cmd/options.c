@@ -106,7 +106,7 @@ static int set_value(struct parser *parser, int index, const char *text)
     if (spec->type == OPTION_NUMBER) return set_number(parser, spec, text, &value->number);
     if (spec->type == OPTION_PATHS) {
         const char **list = realloc(value->list, (value->count + 1) * sizeof *list);
-        if (!list) return cg_fail(parser->error, CG_EXIT_IO, "out of memory");
+        if (!list) return cg_out_of_memory(parser->error);
         value->list = list;
         list[value->count++] = text;
     }

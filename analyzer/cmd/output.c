@@ -120,7 +120,7 @@ int output_open(struct output *output, const char *path, struct cg_error *error)
 {
     *output = (struct output){.path = output_is_stdout(path) ? NULL : path, .fd = -1};
     output->buffer = malloc(BUFFER_BYTES);
-    if (!output->buffer) return cg_fail(error, CG_EXIT_IO, "out of memory");
+    if (!output->buffer) return cg_out_of_memory(error);
     if (!output->path) {
         output->fd = STDOUT_FILENO;
         output->failure = stdout_closed ? EBADF : 0;

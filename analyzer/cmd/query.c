@@ -1,4 +1,4 @@
-/* What the kinds of query share: the table, filters, pages, bounded lists. */
+/* What the kinds of query share: the table, filters, pages. */
 #include "analyzer/cmd/query.h"
 
 #include <string.h>
@@ -134,20 +134,4 @@ void page_truncated(struct json_doc *doc, const void *object)
 {
     const struct page *page = object;
     doc_bool(doc, page->displayed < page->matched);
-}
-
-void emit_bounded(struct json_doc *doc, uint64_t total, uint64_t cap,
-                  void (*row)(struct json_doc *doc, const void *list, uint64_t i), const void *list)
-{
-    uint64_t displayed = total < cap ? total : cap;
-    doc_object(doc);
-    doc_member_u64(doc, "displayed", displayed);
-    doc_member_u64(doc, "total", total);
-    doc_member_bool(doc, "truncated", displayed < total);
-    doc_key(doc, "rows");
-    doc_array(doc);
-    for (uint64_t i = 0; i < displayed; i++)
-        row(doc, list, i);
-    doc_array_end(doc);
-    doc_object_end(doc);
 }

@@ -3,6 +3,7 @@
 #define CGTRACE_ANALYZER_CMD_QUERY_H
 
 #include "analyzer/cmd/document.h"
+#include "analyzer/evidence/bounded.h"
 
 enum { QUERY_ROWS = 50, QUERY_LABELS = 100, QUERY_DIAGNOSTICS = 50, QUERY_PAGE = 50, QUERY_PAGE_MAX = 1000 };
 
@@ -66,9 +67,5 @@ bool query_keeps(const struct query *query, const struct cg_text *parts, size_t 
 bool query_filtered(const struct query *query);
 /* The name that --label may have meant, when no row has that name; bytes NULL: nothing to suggest. */
 struct cg_text query_suggestion(const struct query *query);
-
-/* A list cut at cap: displayed, rows, total, truncated (doc/spec/cli.md 4.2). row writes value number i. */
-void emit_bounded(struct json_doc *doc, uint64_t total, uint64_t cap,
-                  void (*row)(struct json_doc *doc, const void *list, uint64_t i), const void *list);
 
 #endif

@@ -13,7 +13,7 @@ struct list {
 static int prepare(struct query *query, struct cg_error *error)
 {
     struct rankings *rankings = calloc(1, sizeof *rankings);
-    if (!rankings) return cg_fail(error, CG_EXIT_IO, "out of memory");
+    if (!rankings) return cg_out_of_memory(error);
     int status = rankings_make(&query->input->evidence, rankings, error);
     query->state = rankings;
     if (status != 0) free(rankings);
@@ -44,18 +44,10 @@ static void emit_ranked_device(struct json_doc *doc, const struct evidence *evid
                                const struct ranked_device *device)
 {
     struct list list = {evidence, &device->ranked};
-    uint64_t total = device->ranked.total, displayed = total < QUERY_ROWS ? total : QUERY_ROWS;
     doc_object(doc);
     doc_member_text(doc, "clock_id", trace_text(evidence->trace, device->clock_id));
     doc_member_text(doc, "device", trace_text(evidence->trace, device->device));
-    doc_member_u64(doc, "displayed", displayed);
-    doc_member_u64(doc, "total", total);
-    doc_member_bool(doc, "truncated", displayed < total);
-    doc_key(doc, "rows");
-    doc_array(doc);
-    for (uint64_t i = 0; i < displayed; i++)
-        emit_operation(doc, &list, i);
-    doc_array_end(doc);
+    emit_bounded_members(doc, device->ranked.total, QUERY_ROWS, emit_operation, &list);
     doc_object_end(doc);
 }
 

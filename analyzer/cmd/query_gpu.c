@@ -35,22 +35,6 @@ static void emit_required(struct json_doc *doc, const struct gpu_evidence *gpu,
     emit_gpu_required_reports(doc, gpu, reports, count);
 }
 
-static void member_u64_or_null(struct json_doc *doc, const char *key, bool known, uint64_t value)
-{
-    if (known)
-        doc_member_u64(doc, key, value);
-    else
-        doc_member_null(doc, key);
-}
-
-static void member_bool_or_null(struct json_doc *doc, const char *key, bool known, bool value)
-{
-    if (known)
-        doc_member_bool(doc, key, value);
-    else
-        doc_member_null(doc, key);
-}
-
 /* Kinds that show diagnostics keep the sorted list as their state. */
 static int prepare_diagnostics(struct query *query, struct cg_error *error)
 {
@@ -60,7 +44,7 @@ static int prepare_diagnostics(struct query *query, struct cg_error *error)
         return 0;
     }
     free(texts);
-    return cg_fail(error, CG_EXIT_IO, "out of memory");
+    return cg_out_of_memory(error);
 }
 
 static void release_diagnostics(struct query *query)
@@ -86,12 +70,7 @@ static void emit_status(struct json_doc *doc, const void *object)
     emit_text(doc, gpu->reason);
     emit_binding(doc, gpu);
     emit_capability_pair(doc, object);
-    doc_key(doc, "correlation");
-    emit_gpu_correlation_brief(doc, gpu);
-    doc_key(doc, "coverage");
-    emit_gpu_coverage(doc, gpu);
-    doc_key(doc, "normalized_rows");
-    emit_gpu_normalized_rows(doc, gpu);
+    emit_gpu_report_members(doc, gpu);
     doc_key(doc, "source_artifacts");
     doc_object(doc);
     doc_member_u64(doc, "csv_files", gpu->source_csv.count);
@@ -148,8 +127,8 @@ static void emit_correlation(struct json_doc *doc, const void *object)
     emit_required(doc, gpu, reports, 1);
     doc_key(doc, "mode");
     emit_text(doc, known ? gpu->correlation.mode : (struct cg_text){0});
-    member_bool_or_null(doc, "clock_aligned", known, gpu->correlation.clock_aligned);
-    member_bool_or_null(doc, "complete", known, gpu->correlation.complete);
+    doc_member_bool_or_null(doc, "clock_aligned", known, gpu->correlation.clock_aligned);
+    doc_member_bool_or_null(doc, "complete", known, gpu->correlation.complete);
     doc_key(doc, "correlation_reason");
     emit_text(doc, known ? gpu->correlation.reason : (struct cg_text){0});
     doc_key(doc, "ledger");
@@ -227,10 +206,25 @@ static struct sortable kernel_row(const struct gpu_evidence *gpu, size_t row)
     return (struct sortable){gpu->kernels.at[row].total_ns, gpu->kernels.at[row].name, row};
 }
 
+/* The members that say how much of `of` rows is shown, and the rows. */
+static void emit_longest(struct json_doc *doc, const struct gpu_evidence *gpu, const struct longest *longest,
+                         bool known, uint64_t of,
+                         void (*emit)(struct json_doc *doc, const struct gpu_evidence *gpu, size_t row))
+{
+    doc_member_bool_or_null(doc, "display_truncated", known, longest->count < of);
+    doc_member_u64(doc, "displayed", longest->count);
+    doc_key(doc, "rows");
+    doc_array(doc);
+    for (size_t i = 0; i < longest->count; i++)
+        emit(doc, gpu, longest->rows[i]);
+    doc_array_end(doc);
+}
+
 /* ---- gpu-phases ---- */
 
-static void emit_range(struct json_doc *doc, const struct gpu_timeline_row *range)
+static void emit_range_row(struct json_doc *doc, const struct gpu_evidence *gpu, size_t row)
 {
+    const struct gpu_timeline_row *range = &gpu->nvtx_ranges.at[row];
     unsigned keys = (range->correlation_id.bytes ? GPU_JOIN_CORRELATION_ID : 0U) |
                     (range->device.bytes ? GPU_JOIN_DEVICE : 0U) |
                     (range->context.bytes ? GPU_JOIN_CONTEXT : 0U) |
@@ -238,12 +232,12 @@ static void emit_range(struct json_doc *doc, const struct gpu_timeline_row *rang
     doc_object(doc);
     doc_member_text(doc, "name", range->name);
     doc_member_text(doc, "semantic_key", range->semantic_key);
-    member_u64_or_null(doc, "projected_duration_ns", range->projected_duration_ns.known,
-                       range->projected_duration_ns.value);
-    member_u64_or_null(doc, "projected_start_ns", range->projected_start_ns.known,
-                       range->projected_start_ns.value);
-    member_u64_or_null(doc, "declared_gpu_operations", range->gpu_operations.known,
-                       range->gpu_operations.value);
+    doc_member_u64_or_null(doc, "projected_duration_ns", range->projected_duration_ns.known,
+                           range->projected_duration_ns.value);
+    doc_member_u64_or_null(doc, "projected_start_ns", range->projected_start_ns.known,
+                           range->projected_start_ns.value);
+    doc_member_u64_or_null(doc, "declared_gpu_operations", range->gpu_operations.known,
+                           range->gpu_operations.value);
     doc_key(doc, "join_keys");
     emit_gpu_join_keys(doc, keys);
     doc_object_end(doc);
@@ -261,17 +255,16 @@ static void emit_ranges(struct json_doc *doc, const struct gpu_evidence *gpu)
     doc_member_bool(doc, "global_duration_ranking", false);
     doc_member_string(doc, "ordering", "projected_duration_ns_desc_within_retained_sample");
     doc_member_string(doc, "sample_selection", "earliest_original_start_rows");
-    member_u64_or_null(doc, "population_total", known, total);
-    member_u64_or_null(doc, "retained_sample_total", known, kept);
-    member_bool_or_null(doc, "population_truncated_before_ranking", known, kept < total);
-    member_bool_or_null(doc, "display_truncated", known, longest.count < kept);
-    doc_member_u64(doc, "displayed", longest.count);
-    doc_key(doc, "rows");
-    doc_array(doc);
-    for (size_t i = 0; i < longest.count; i++)
-        emit_range(doc, &gpu->nvtx_ranges.at[longest.rows[i]]);
-    doc_array_end(doc);
+    doc_member_u64_or_null(doc, "population_total", known, total);
+    doc_member_u64_or_null(doc, "retained_sample_total", known, kept);
+    doc_member_bool_or_null(doc, "population_truncated_before_ranking", known, kept < total);
+    emit_longest(doc, gpu, &longest, known, kept, emit_range_row);
     doc_object_end(doc);
+}
+
+static void emit_phase_row(struct json_doc *doc, const struct gpu_evidence *gpu, size_t row)
+{
+    emit_gpu_phase_row(doc, &gpu->phase_attribution.at[row]);
 }
 
 static void emit_attributed(struct json_doc *doc, const struct gpu_evidence *gpu,
@@ -284,14 +277,8 @@ static void emit_attributed(struct json_doc *doc, const struct gpu_evidence *gpu
     doc_object(doc);
     emit_gpu_availability(doc, both);
     doc_member_string(doc, "ordering", "gpu_busy_ns_desc_across_normalized_population");
-    member_u64_or_null(doc, "population_total", known, total);
-    member_bool_or_null(doc, "display_truncated", known, longest.count < total);
-    doc_member_u64(doc, "displayed", longest.count);
-    doc_key(doc, "rows");
-    doc_array(doc);
-    for (size_t i = 0; i < longest.count; i++)
-        emit_gpu_phase_row(doc, &gpu->phase_attribution.at[longest.rows[i]]);
-    doc_array_end(doc);
+    doc_member_u64_or_null(doc, "population_total", known, total);
+    emit_longest(doc, gpu, &longest, known, total, emit_phase_row);
     doc_object_end(doc);
 }
 
@@ -321,6 +308,11 @@ const struct query_kind query_gpu_phases = {
 
 /* ---- gpu-kernels ---- */
 
+static void emit_kernel_row(struct json_doc *doc, const struct gpu_evidence *gpu, size_t row)
+{
+    emit_gpu_summary_row(doc, &gpu->kernels.at[row]);
+}
+
 static void emit_kernels(struct json_doc *doc, const void *object)
 {
     static const enum gpu_report reports[] = {GPU_REPORT_KERNELS};
@@ -335,14 +327,8 @@ static void emit_kernels(struct json_doc *doc, const void *object)
     emit_binding(doc, gpu);
     doc_member_string(doc, "clock_plane", "nsight_gpu");
     emit_required(doc, gpu, reports, 1);
-    member_u64_or_null(doc, "population_total", known, total);
-    member_bool_or_null(doc, "display_truncated", known, longest.count < total);
-    doc_member_u64(doc, "displayed", longest.count);
-    doc_key(doc, "rows");
-    doc_array(doc);
-    for (size_t i = 0; i < longest.count; i++)
-        emit_gpu_summary_row(doc, &gpu->kernels.at[longest.rows[i]]);
-    doc_array_end(doc);
+    doc_member_u64_or_null(doc, "population_total", known, total);
+    emit_longest(doc, gpu, &longest, known, total, emit_kernel_row);
     doc_object_end(doc);
 }
 

@@ -82,7 +82,7 @@ static int prepare(struct query *query, struct cg_error *error)
         find_truncated(gpu, gaps))
         return 0;
     release(query);
-    return cg_fail(error, CG_EXIT_IO, "out of memory");
+    return cg_out_of_memory(error);
 }
 
 static void emit_duplicate(struct json_doc *doc, const void *list, uint64_t i)

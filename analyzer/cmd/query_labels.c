@@ -101,7 +101,7 @@ static int prepare(struct query *query, struct cg_error *error)
     if (!all || !labels->rows) {
         free(all);
         release(query);
-        return cg_fail(error, CG_EXIT_IO, "out of memory");
+        return cg_out_of_memory(error);
     }
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || text_compare(all[i - 1].label, all[i].label) != 0)

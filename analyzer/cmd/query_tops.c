@@ -18,7 +18,7 @@ static int prepare(struct query *query, enum top_kind kind, struct cg_error *err
     query->state = tops;
     if (tops && tops_make(query->input->trace, kind, tops)) return 0;
     free(tops);
-    return cg_fail(error, CG_EXIT_IO, "out of memory");
+    return cg_out_of_memory(error);
 }
 
 static void release(struct query *query)

@@ -17,7 +17,7 @@ int rankings_make(const struct evidence *evidence, struct rankings *rankings, st
     rankings->devices = calloc(timing->clock_count + 1, sizeof *rankings->devices);
     if (!rankings->devices) {
         rankings_free(rankings);
-        return cg_fail(error, CG_EXIT_IO, "out of memory");
+        return cg_out_of_memory(error);
     }
     for (unsigned i = 0; i < RANKING_COUNT; i++)
         rankings->by[i].total =

@@ -70,7 +70,7 @@ int bundle_manifest_digest(const struct bundle *bundle, char hex[SHA256_HEX], st
     int status = read_manifest(bundle, &text, &length, error);
 
     if (status != 0) return status;
-    if (!sha256_bytes(text, length, hex)) status = cg_fail(error, CG_EXIT_IO, "out of memory");
+    if (!sha256_bytes(text, length, hex)) status = cg_out_of_memory(error);
     free(text);
     return status;
 }

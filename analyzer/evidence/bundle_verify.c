@@ -109,7 +109,7 @@ static int observe(struct walk *walk, struct cg_error *error)
         file->observed = true;
     } else if (!walk->undeclared) {
         walk->undeclared = arena_string(&walk->bundle->arena, walk->path).bytes;
-        if (!walk->undeclared) return cg_fail(error, CG_EXIT_IO, "out of memory");
+        if (!walk->undeclared) return cg_out_of_memory(error);
     }
     return 0;
 }
@@ -158,7 +158,7 @@ static int walk_tree(struct walk *walk, struct cg_error *error)
 static int check_tree(struct bundle *bundle, struct cg_error *error)
 {
     struct walk *walk = calloc(1, sizeof *walk);
-    if (!walk) return cg_fail(error, CG_EXIT_IO, "out of memory");
+    if (!walk) return cg_out_of_memory(error);
     walk->bundle = bundle;
     int status = walk_tree(walk, error);
     if (status == 0 && walk->undeclared)
@@ -251,7 +251,7 @@ int bundle_verify(const char *root, bool quick, struct bundle *bundle, struct cg
         status = cg_fail(error, errno == ENOENT || errno == ENOTDIR ? CG_EXIT_CONDITION : CG_EXIT_IO,
                          "%s: not a bundle directory: %s", root, strerror(errno));
     else if (!(bundle->root = arena_string(&bundle->arena, root).bytes))
-        status = cg_fail(error, CG_EXIT_IO, "out of memory");
+        status = cg_out_of_memory(error);
     if (status == 0) status = bundle_manifest_read(bundle, error);
     if (status == 0) status = check_tree(bundle, error);
     if (status == 0) status = check_files(bundle, quick, error);

@@ -96,22 +96,14 @@ static void emit_interval(struct json_doc *doc, const struct comparison *compari
     doc_object_end(doc);
 }
 
-static void emit_ratio(struct json_doc *doc, const char *key, bool known, double value)
-{
-    if (known)
-        doc_member_double(doc, key, value);
-    else
-        doc_member_null(doc, key);
-}
-
 static void emit_stats_row(struct json_doc *doc, const struct stats_row *row)
 {
     doc_object(doc);
     emit_member_text(doc, "label", row->label);
     doc_member_double(doc, "rms_a", row->rms_a);
     doc_member_double(doc, "rms_b", row->rms_b);
-    emit_ratio(doc, "rms_ratio", row->rms_ratio_known, row->rms_ratio);
-    emit_ratio(doc, "abs_max_ratio", row->abs_max_ratio_known, row->abs_max_ratio);
+    doc_member_double_or_null(doc, "rms_ratio", row->rms_ratio_known, row->rms_ratio);
+    doc_member_double_or_null(doc, "abs_max_ratio", row->abs_max_ratio_known, row->abs_max_ratio);
     doc_member_u64(doc, "non_finite_a", row->non_finite_a);
     doc_member_u64(doc, "non_finite_b", row->non_finite_b);
     doc_member_u64(doc, "samples_a", row->samples_a);
@@ -161,7 +153,7 @@ void comparison_emit(struct json_doc *doc, const struct comparison *comparison)
     emit_cohort(doc, "baseline", &comparison->baseline);
     emit_cohort(doc, "candidate", &comparison->candidate);
     doc_member_double(doc, "median_delta_ns", comparison->median_delta_ns);
-    emit_ratio(doc, "median_delta_percent", comparison->percent_known, comparison->median_delta_percent);
+    doc_member_double_or_null(doc, "median_delta_percent", comparison->percent_known, comparison->median_delta_percent);
     emit_interval(doc, comparison);
     emit_stats(doc, comparison);
 }

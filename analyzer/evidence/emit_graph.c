@@ -292,10 +292,7 @@ void emit_heavy_span(struct json_doc *doc, const struct evidence *evidence, uint
     member_str(doc, trace, "id", trace->span.id[span]);
     member_str(doc, trace, "name", trace->span.name[span]);
     doc_member_u64(doc, "allocated_bytes", memory->allocated_bytes[span]);
-    if (memory->subtree_set[span])
-        doc_member_u64(doc, "peak_live_bytes", memory->peak_live_bytes[span]);
-    else
-        doc_member_null(doc, "peak_live_bytes");
+    doc_member_u64_or_null(doc, "peak_live_bytes", memory->subtree_set[span], memory->peak_live_bytes[span]);
     doc_object_end(doc);
 }
 

@@ -370,7 +370,7 @@ int nsight_load_for(int at, const char *dir, const struct cg_trace *trace, struc
                     struct cg_error *error)
 {
     struct nsight_labels labels;
-    if (!nsight_labels_of(trace, &labels)) return cg_fail(error, CG_EXIT_IO, "out of memory");
+    if (!nsight_labels_of(trace, &labels)) return cg_out_of_memory(error);
     int status = nsight_load(at, dir, &labels, gpu, error);
     nsight_labels_free(&labels);
     return status;

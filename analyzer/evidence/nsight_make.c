@@ -22,7 +22,7 @@ static int add_file(struct nsight *nsight, const char *dir, struct cg_text name,
     if (fault) return cg_fail(error, CG_EXIT_IO, "%s/%s: %s", dir, name.bytes, strerror(fault));
     struct gpu_artifacts *artifacts = &made->manifest.artifacts;
     if (!nsight_add_artifact(nsight, artifacts, name, size, hex))
-        return cg_fail(error, CG_EXIT_IO, "out of memory");
+        return cg_out_of_memory(error);
     if (nsight_raw_report(name) && !made->raw_report.path.bytes)
         made->raw_report = artifacts->at[artifacts->count - 1];
     return 0;
@@ -37,7 +37,7 @@ static int add_files(const char *dir, struct gpu_evidence *made, struct cg_error
         status = cg_fail(error, CG_EXIT_IO, "%s: %s", dir, nsight.failure.bytes);
     for (size_t i = 0; status == 0 && i < nsight.files.count; i++)
         status = add_file(&nsight, dir, nsight.files.at[i], error);
-    if (status == 0 && nsight.no_memory) status = cg_fail(error, CG_EXIT_IO, "out of memory");
+    if (status == 0 && nsight.no_memory) status = cg_out_of_memory(error);
     for (size_t i = 0; status == 0 && i < made->diagnostics.count; i++)
         fprintf(stderr, "cg-analyze: %s: %s\n", dir, made->diagnostics.at[i].bytes);
     nsight_release(&nsight);
@@ -50,7 +50,7 @@ int nsight_manifest_make(const char *dir, const struct cg_trace *trace, struct g
     struct gpu_manifest *manifest = &made->manifest;
     struct nsight_labels labels;
 
-    if (!nsight_labels_of(trace, &labels)) return cg_fail(error, CG_EXIT_IO, "out of memory");
+    if (!nsight_labels_of(trace, &labels)) return cg_out_of_memory(error);
     manifest->schema = text_of(NSIGHT_MANIFEST_SCHEMA);
     manifest->run_id = trace_text(trace, trace->run.run_id);
     manifest->correlation_id = trace_text(trace, trace->run.correlation_id);

@@ -43,7 +43,7 @@ static int check_steps(const struct series *series, struct cg_error *error)
 int series_load(const char *const *roots, size_t count, struct series *series, struct cg_error *error)
 {
     *series = (struct series){.runs = calloc(count + 1, sizeof *series->runs)};
-    int status = series->runs ? 0 : cg_fail(error, CG_EXIT_IO, "out of memory");
+    int status = series->runs ? 0 : cg_out_of_memory(error);
 
     if (status == 0 && count == 0) status = cg_fail(error, CG_EXIT_INPUT, "no bundle given");
     for (size_t i = 0; status == 0 && i < count; i++) {
@@ -181,10 +181,7 @@ static void emit_gradient_point(struct json_doc *doc, const struct point *point)
     doc_object(doc);
     emit_run_members(doc, point->run);
     doc_member_string(doc, "state", cg_name_GRADIENT_STATE[event->state]);
-    if (event->norm_known)
-        doc_member_double(doc, "norm", event->norm);
-    else
-        doc_member_null(doc, "norm");
+    doc_member_double_or_null(doc, "norm", event->norm_known, event->norm);
     doc_object_end(doc);
 }
 
@@ -227,10 +224,8 @@ static void emit_times(struct json_doc *doc, const struct series *series)
         const struct run_facts *facts = &series->runs[i].facts;
         doc_object(doc);
         emit_run_members(doc, &series->runs[i]);
-        if (facts->measured_count == 1)
-            doc_member_u64(doc, "outer_wall_time_ns", facts->measured_duration_ns);
-        else
-            doc_member_null(doc, "outer_wall_time_ns");
+        doc_member_u64_or_null(doc, "outer_wall_time_ns", facts->measured_count == 1,
+                               facts->measured_duration_ns);
         doc_object_end(doc);
     }
     doc_array_end(doc);
