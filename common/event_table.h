@@ -4,13 +4,18 @@
  * JSON Schema are made from these tables; nothing else lists a field. Source: doc/spec/trace.md 3, 4 and 5.
  *
  * A field is F(id, "wire name", TYPE, PRESENCE, argument, "meaning"):
- *   TYPE      STR OPT_STR U64 OPT_U64 F64 OPT_F64 BOOL ENUM OPT_ENUM U64_LIST STR_LIST, and in meta also
- * OBJECT and MAP PRESENCE  REQUIRED  missing or null rejects the file DEFAULT   missing gives the default (0,
- * false, empty list, first value of the enum unless said); null rejects OPTIONAL  missing and null both mean
- * absent IF_CALL, IF_DATA  required in an edge of that edge_kind, an unknown field in the other EXTRA     not
- * part of the format: a field of ours that other readers ignore; kept only when it has the right type, never
- * a reason to reject argument  the enum's name for ENUM and OPT_ENUM, the object's table for OBJECT, else
- * NONE The order is the one in which producers write. */
+ *
+ *   TYPE  STR OPT_STR U64 OPT_U64 F64 OPT_F64 BOOL ENUM OPT_ENUM U64_LIST STR_LIST STACK; in meta and in the
+ *         objects of a stack also OBJECT, OBJECT_LIST and MAP
+ *   PRESENCE
+ *     REQUIRED          missing or null rejects the file
+ *     DEFAULT           missing gives the default (0, false, empty list, first value of the enum unless
+ * said); null rejects OPTIONAL          missing and null both mean absent IF_CALL, IF_DATA  required in an
+ * edge of that edge_kind, an unknown field in the other EXTRA             not part of the format: a field of
+ * ours that other readers ignore; kept only when it has the right type, never a reason to reject argument the
+ * enum's name for ENUM and OPT_ENUM, the object's table for OBJECT, OBJECT_LIST and STACK, else NONE
+ *
+ * The order is the one in which producers write. */
 #ifndef CGTRACE_COMMON_EVENT_TABLE_H
 #define CGTRACE_COMMON_EVENT_TABLE_H
 
@@ -118,6 +123,7 @@
     F(bytes, "bytes", OPT_U64, EXTRA, NONE, "bytes copied, set or allocated")                                \
     F(error, "error", OPT_U64, EXTRA, NONE, "CUresult of a call that failed")                                \
     F(requested_bytes, "requested_bytes", OPT_U64, EXTRA, NONE, "bytes asked for by a failed allocation")    \
+    F(stack, "stack", STACK, EXTRA, STACK, "calls that led here; its frames come with its first use")        \
     F(name_full, "name_full", OPT_STR, EXTRA, NONE, "a name over 256 bytes, whole, once")                    \
     F(name_raw, "name_raw", OPT_STR, EXTRA, NONE, "bytes in hexadecimal of a name that is not valid UTF-8")
 
@@ -161,7 +167,8 @@
     F(address, "address", OPT_STR, EXTRA, NONE, "address of the storage, 0x and hexadecimal")                \
     F(memory_kind, "memory_kind", OPT_STR, EXTRA, NONE, "device, managed, host, registered, pool, ...")      \
     F(end_reason, "end_reason", OPT_STR, EXTRA, NONE, "why it ended when nobody freed it")                   \
-    F(preexisting, "preexisting", BOOL, EXTRA, NONE, "alive before the captured region began")
+    F(preexisting, "preexisting", BOOL, EXTRA, NONE, "alive before the captured region began")               \
+    F(stack, "stack", STACK, EXTRA, STACK, "calls that led here; its frames come with its first use")
 
 #define CG_DEVICE_MEMORY_FIELDS(F)                                                                           \
     F(timestamp_ns, "timestamp_ns", U64, REQUIRED, NONE, "host time of the sample")                          \
@@ -271,6 +278,30 @@
     F(family, "family", STR, REQUIRED, NONE, "name of the family")                                           \
     F(expectation, "expectation", ENUM, REQUIRED, EXPECTATION, "what its gradients should do")               \
     F(min_present, "min_present", U64, REQUIRED, NONE, "how many must be present")
+
+/* ---- the objects of a stack ---- */
+
+#define CG_STACK_FIELDS(F)                                                                                   \
+    F(id, "id", STR, REQUIRED, NONE, "identity of the stack in the trace")                                   \
+    F(frames, "frames", OBJECT_LIST, OPTIONAL, FRAME,                                                        \
+      "the calls, innermost first; once, in the first record that has this stack")
+#define CG_FRAME_FIELDS(F)                                                                                   \
+    F(module, "module", OPT_STR, OPTIONAL, NONE, "path of the program or library; absent: code of none")     \
+    F(build_id, "build_id", OPT_STR, OPTIONAL, NONE, "build-id of the module, hexadecimal")                  \
+    F(offset, "offset", U64, REQUIRED, NONE,                                                                 \
+      "return address, counted in the addresses of the module's file; without a module, the address")        \
+    F(symbol, "symbol", OPT_STR, OPTIONAL, NONE, "dynamic symbol there, as it is linked (mangled)")          \
+    F(source, "source", OBJECT_LIST, OPTIONAL, SOURCE,                                                       \
+      "functions of the source there, the innermost inlined one first; written by symbolize")
+#define CG_SOURCE_FIELDS(F)                                                                                  \
+    F(function, "function", STR, REQUIRED, NONE, "function, demangled")                                      \
+    F(mangled, "mangled", OPT_STR, OPTIONAL, NONE, "its linkage name, where that is another")                \
+    F(file, "file", OPT_STR, OPTIONAL, NONE, "path of the source file")                                      \
+    F(line, "line", OPT_U64, OPTIONAL, NONE, "line of the call in it")
+
+/* A stack with more frames, or more functions in one of them, is not kept. */
+#define CG_FRAMES_MAX  1024
+#define CG_SOURCES_MAX 64
 
 #define CG_NO_EXTRAS(F)
 

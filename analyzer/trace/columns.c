@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/trace/block.h"
+#include "analyzer/trace/stacks.h"
 
 /* Kinds that have columns: T(constant suffix, member, fields, extras) */
 #define TABLES(T)                                                                                            \
@@ -29,6 +30,7 @@
 #define ARRAYS_OPT_ENUM(V, c, name) V((c)->name)
 #define ARRAYS_U64_LIST(V, c, name) V((c)->name)
 #define ARRAYS_STR_LIST(V, c, name) V((c)->name)
+#define ARRAYS_STACK(V, c, name)    V((c)->name)
 
 static bool resize(void *array_address, size_t element, size_t rows)
 {
@@ -85,7 +87,8 @@ static enum columns_answer make_room(struct cg_trace *trace, struct columns_capa
     return COLUMNS_DONE;
 }
 
-/* store_TABLE(): the values of a record, which stand in the order of the table, into a row. */
+/* store_TABLE(): the values of a record, which stand in the order of the table, into a row. False when memory
+ * is short. */
 #define STORE_STR(name)                                            columns->name[row] = decoder_string(decoder, *value);
 #define STORE_OPT_STR(name)                                        columns->name[row] = decoder_string(decoder, *value);
 #define STORE_U64(name)                                            columns->name[row] = value->u;
@@ -97,19 +100,22 @@ static enum columns_answer make_room(struct cg_trace *trace, struct columns_capa
 #define STORE_OPT_ENUM(name)                                       columns->name[row] = (uint8_t)value->u;
 #define STORE_U64_LIST(name)                                       columns->name[row] = value->list;
 #define STORE_STR_LIST(name)                                       columns->name[row] = value->list;
+#define STORE_STACK(name)                                          ok = stacks_take(trace, decoder, value->object, &columns->name[row]);
 #define STORE_FIELD(name, wire, type, presence, argument, meaning) STORE_##type(name) value++, present >>= 1;
 #define STORE_TABLE(suffix, member, fields, extra_fields)                                                    \
-    static void store_##member(struct cg_trace *trace, const struct decoder *decoder,                        \
+    static bool store_##member(struct cg_trace *trace, const struct decoder *decoder,                        \
                                const struct record *record)                                                  \
     {                                                                                                        \
         __typeof__(&trace->member) columns = &trace->member;                                                 \
         const union value *value = record->value;                                                            \
         uint32_t present = record->present;                                                                  \
         size_t row = columns->rows++;                                                                        \
+        bool ok = true;                                                                                      \
         fields(STORE_FIELD) if (decoder->extras)                                                             \
         {                                                                                                    \
             extra_fields(STORE_FIELD)                                                                        \
         }                                                                                                    \
+        return ok;                                                                                           \
     }
 TABLES(STORE_TABLE)
 
@@ -125,7 +131,7 @@ enum columns_answer columns_append(struct cg_trace *trace, struct columns_capaci
             (answer = make_room(trace, capacity, kind, trace->member.rows, decoder->extras)) !=              \
                 COLUMNS_DONE)                                                                                \
             return answer;                                                                                   \
-        store_##member(trace, decoder, record);                                                              \
+        if (!store_##member(trace, decoder, record)) return COLUMNS_NO_MEMORY;                               \
         break;
         TABLES(APPEND_CASE)
     default:

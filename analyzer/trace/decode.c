@@ -54,6 +54,7 @@ void *decode_allocate(struct decoder *decoder, size_t size)
     if (made == NULL) return NULL;
     made->next = decoder->allocations;
     decoder->allocations = made;
+    decoder->allocated += size;
     return made->bytes;
 }
 
@@ -64,6 +65,7 @@ static void free_allocations(struct decoder *decoder)
         free(decoder->allocations);
         decoder->allocations = next;
     }
+    decoder->allocated = 0;
 }
 
 /* layouts */
@@ -199,14 +201,23 @@ void decoder_begin(struct decoder *decoder)
 static const char *decode_object(struct decoder *decoder, const char *at, struct layout *layout,
                                  unsigned open, struct record *record);
 
+static size_t list_most(const struct object_schema *schema)
+{
+    return schema == &schema_objects[OBJECT_FRAME]    ? CG_FRAMES_MAX
+           : schema == &schema_objects[OBJECT_SOURCE] ? CG_SOURCES_MAX
+                                                      : SIZE_MAX;
+}
+
 static const char *decode_object_list(struct decoder *decoder, const char *at, struct layout *layout,
                                       unsigned open, struct record_list **objects)
 {
     bool more;
+    size_t most = list_most(layout->schema);
     struct record_list *list = *objects = decode_allocate(decoder, sizeof *list);
     if (list == NULL) return decode_no_memory(decoder);
     if ((at = list_begins(decoder, at, '[', ']', &more)) == NULL) return NULL;
     while (more) {
+        if (list->count == most) return decode_fail(decoder, at, "expected %zu at most", most);
         if (list->count == list->capacity) {
             size_t capacity = list->capacity * 2 + 16;
             struct record *records = decode_allocate(decoder, capacity * sizeof *records);
@@ -253,6 +264,7 @@ static inline const char *decode_value(struct decoder *decoder, const char *at, 
         return decode_u64_list(decoder, at, &value->list);
     case TYPE_STR_LIST:
         return decode_str_list(decoder, at, &value->list);
+    case TYPE_STACK:
     case TYPE_OBJECT:
         value->object = decode_allocate(decoder, sizeof *value->object);
         if (value->object == NULL) return decode_no_memory(decoder);

@@ -8,8 +8,8 @@
 #include "common/json_scan.h"
 
 /* STR, OPT_STR: string; U64, OPT_U64, BOOL, ENUM: u; OPT_ENUM: u, value + 1; F64, OPT_F64: f; lists: list;
- * OBJECT: object, NULL when absent; OBJECT_LIST: objects; MAP: pairs. All bits are zero where a field is
- * absent. */
+ * OBJECT, STACK: object, NULL when absent; OBJECT_LIST: objects; MAP: pairs. All bits are zero where a field
+ * is absent. */
 union value {
     uint64_t u;
     double f;
@@ -100,6 +100,7 @@ struct decoder {
     enum cg_kind follower[CG_KIND_COUNT + 1]; /* the kind that followed a kind last time */
     enum cg_kind last_kind;
     struct allocation *allocations; /* what the values of this batch point to */
+    size_t allocated;               /* bytes of them */
 };
 
 bool decoder_init(struct decoder *decoder, struct cg_strings *strings, bool extras);

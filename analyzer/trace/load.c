@@ -11,7 +11,7 @@
 #include "analyzer/trace/sequence.h"
 #include "common/utf8.h"
 
-enum { BATCH = 64 };
+enum { BATCH = 64, BATCH_BYTES = 4 << 20 };
 
 /* A record that is decoded and not yet taken. */
 struct waiting {
@@ -211,7 +211,8 @@ static int take_line_record(struct loader *loader, const char *line, const char 
     /* Alone in their batch: whether a record may follow, and which schema holds, must be known before the
      * next line. */
     bool decisive = waiting->kind == CG_KIND_META || waiting->kind == CG_KIND_TERMINAL;
-    return loader->waiting_count == BATCH || decisive ? take_batch(loader) : 0;
+    bool full = loader->waiting_count == BATCH || loader->decoder.allocated >= BATCH_BYTES;
+    return full || decisive ? take_batch(loader) : 0;
 }
 
 /* One line; *next is set behind its line feed. */

@@ -26,6 +26,7 @@ const struct values schema_kinds = {kind_names, kind_lengths, CG_KIND_COUNT, 0};
 #define ARGUMENT_MAP(argument)         0
 #define ARGUMENT_ENUM(argument)        VALUES_##argument
 #define ARGUMENT_OPT_ENUM(argument)    VALUES_##argument
+#define ARGUMENT_STACK(argument)       OBJECT_##argument
 #define ARGUMENT_OBJECT(argument)      OBJECT_##argument
 #define ARGUMENT_OBJECT_LIST(argument) OBJECT_##argument
 #define FIELD(name, wire, type, presence, argument, meaning)                                                 \
@@ -41,6 +42,9 @@ static const struct field identity_fields[] = {CG_IDENTITY_FIELDS(FIELD)};
 static const struct field gradient_contract_fields[] = {CG_GRADIENT_CONTRACT_FIELDS(FIELD)};
 static const struct field gradient_entry_fields[] = {CG_GRADIENT_ENTRY_FIELDS(FIELD)};
 static const struct field gradient_family_fields[] = {CG_GRADIENT_FAMILY_FIELDS(FIELD)};
+static const struct field stack_fields[] = {CG_STACK_FIELDS(FIELD)};
+static const struct field frame_fields[] = {CG_FRAME_FIELDS(FIELD)};
+static const struct field source_fields[] = {CG_SOURCE_FIELDS(FIELD)};
 
 #define SCHEMA(wire, fields)                                                                                 \
     {                                                                                                        \
@@ -55,4 +59,7 @@ const struct object_schema schema_objects[OBJECT_COUNT] = {
     [OBJECT_GRADIENT_CONTRACT] = SCHEMA("gradient_contract", gradient_contract_fields),
     [OBJECT_GRADIENT_ENTRY] = SCHEMA("gradient_contract.expected", gradient_entry_fields),
     [OBJECT_GRADIENT_FAMILY] = SCHEMA("gradient_contract.families", gradient_family_fields),
+    [OBJECT_STACK] = SCHEMA("stack", stack_fields),
+    [OBJECT_FRAME] = SCHEMA("stack.frames", frame_fields),
+    [OBJECT_SOURCE] = SCHEMA("stack.frames.source", source_fields),
 };

@@ -16,6 +16,7 @@ enum field_type {
     TYPE_OPT_ENUM,
     TYPE_U64_LIST,
     TYPE_STR_LIST,
+    TYPE_STACK,
     TYPE_OBJECT,
     TYPE_OBJECT_LIST,
     TYPE_MAP
@@ -32,7 +33,7 @@ enum field_presence {
 struct field {
     const char *key;
     uint8_t key_length, type, presence;
-    uint8_t argument; /* enum value_set of ENUM, enum object_id of OBJECT */
+    uint8_t argument; /* enum value_set of ENUM, enum object_id of OBJECT, OBJECT_LIST and STACK */
 };
 
 /* An enum's values on the wire; its value is the index. */
@@ -50,7 +51,7 @@ struct values {
 extern const struct values schema_values[VALUES_COUNT];
 extern const struct values schema_kinds; /* enum cg_kind */
 
-/* The records by their kind, then the objects inside meta. */
+/* The records by their kind, then the objects inside meta and stacks. */
 enum object_id {
 #define CG_OBJECT_ID(suffix, member, wire, fields, extras, meaning) OBJECT_##suffix,
     CG_KINDS(CG_OBJECT_ID)
@@ -60,6 +61,9 @@ enum object_id {
     OBJECT_GRADIENT_CONTRACT,
     OBJECT_GRADIENT_ENTRY,
     OBJECT_GRADIENT_FAMILY,
+    OBJECT_STACK,
+    OBJECT_FRAME,
+    OBJECT_SOURCE,
     OBJECT_COUNT
 };
 struct object_schema {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/trace/columns.h"
+#include "analyzer/trace/stacks.h"
 #include "analyzer/trace/strings.h"
 #include "common/utf8.h"
 
@@ -11,6 +12,7 @@ void trace_free(struct cg_trace *trace)
 {
     if (trace == NULL) return;
     columns_free(trace);
+    stacks_free(trace->stacks);
     strings_free(trace->strings);
     free(trace);
 }

@@ -13,6 +13,7 @@
  *   ENUM       uint8_t name[]              OPT_ENUM: value + 1, 0 when absent
  *   U64_LIST   struct cg_list name[]       into trace->u64_pool
  *   STR_LIST   struct cg_list name[]       into trace->str_pool
+ *   STACK      uint32_t name[]             number of a stack (below), CG_NONE when absent
  *
  * Spans stand in byte order of their ids (doc/spec/trace.md 7), all other records in file order. Ops and
  * tensors carry resolved dense bytes (8). Columns of extra fields are NULL unless trace_load() was asked for
@@ -60,6 +61,7 @@ struct cg_text {
 #define CG_COLUMN_OPT_ENUM(name)                                 uint8_t *name;
 #define CG_COLUMN_U64_LIST(name)                                 struct cg_list *name;
 #define CG_COLUMN_STR_LIST(name)                                 struct cg_list *name;
+#define CG_COLUMN_STACK(name)                                    uint32_t *name;
 #define CG_COLUMN(name, wire, type, presence, argument, meaning) CG_COLUMN_##type(name)
 
 /* Spans: span_start with what span_end adds. */
@@ -158,6 +160,7 @@ struct cg_terminal {
 };
 
 struct cg_strings; /* analyzer/trace/strings.h */
+struct cg_stacks;  /* analyzer/trace/stacks.h */
 
 struct cg_trace {
     struct cg_run run;
@@ -175,6 +178,7 @@ struct cg_trace {
     uint64_t *u64_pool;
     cg_str *str_pool;
     struct cg_strings *strings;
+    struct cg_stacks *stacks; /* NULL: none */
     uint32_t *span_of_string; /* for each string number: the row of the span with this id, else CG_NONE */
     uint64_t latest_host_ns;  /* doc/spec/trace.md 6.3 */
     uint64_t file_bytes;      /* bytes of the (decompressed) stream */
@@ -236,6 +240,46 @@ static inline uint32_t trace_span(const struct cg_trace *trace, cg_str id)
 {
     return trace->span_of_string[id];
 }
+
+/* ---- call stacks: the extra field `stack` of ops and memory records ----
+ *
+ * Stacks and frames are numbered from 0 in the order of their first use; equal frames have one number, so
+ * that arrays indexed by frame serve for sums. A trace loaded without its extra fields has none. */
+
+/* A function of the source at a frame: the innermost inlined one first, the function of the machine code
+ * last.
+ */
+struct cg_source {
+    cg_str function; /* demangled; never CG_ABSENT */
+    cg_str mangled;  /* CG_ABSENT: as function, or as the frame's symbol */
+    cg_str file;     /* CG_ABSENT: not known */
+    uint32_t line;   /* 0: not known */
+};
+struct cg_frame {
+    cg_str module;   /* path; CG_ABSENT: code of no file, and offset is its address */
+    cg_str build_id; /* hexadecimal; CG_ABSENT: none */
+    cg_str symbol;   /* dynamic symbol, mangled; CG_ABSENT: none */
+    uint32_t source_count;
+    uint32_t source_first; /* into trace_frame_source() */
+    uint64_t offset;       /* return address in the module's file addresses: the call stands before it */
+};
+
+uint32_t trace_stack_count(const struct cg_trace *trace);
+uint32_t trace_frame_count(const struct cg_trace *trace);
+/* The stack's identity in the trace, such as stack:7. */
+cg_str trace_stack_id(const struct cg_trace *trace, uint32_t stack);
+/* The stack with this id, else CG_NONE. */
+uint32_t trace_find_stack(const struct cg_trace *trace, cg_str id);
+/* Numbers of the stack's frames, innermost call first; *count of them, 0 when the trace never gave them (the
+ * record that did was lost). Valid as long as the trace. */
+const uint32_t *trace_stack_frames(const struct cg_trace *trace, uint32_t stack, uint32_t *count);
+const struct cg_frame *trace_frame(const struct cg_trace *trace, uint32_t frame);
+/* The frame's source_count functions; NULL when there is none. */
+const struct cg_source *trace_frame_source(const struct cg_trace *trace, const struct cg_frame *frame);
+/* What people call the frame: the innermost function of its source with ` at file:line`, else symbol, else
+ * module+0xoffset, where of paths only the last part stands. Cut at size (1 or more), ended by NUL; returns the length.
+ */
+size_t trace_frame_name(const struct cg_trace *trace, uint32_t frame, char *text, size_t size);
 
 /* Arithmetic clamped to 2^64-1 and 0. */
 static inline uint64_t cg_sat_add(uint64_t a, uint64_t b)
