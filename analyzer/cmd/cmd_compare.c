@@ -8,10 +8,13 @@
 #include "analyzer/evidence/comparison_extensions.h"
 #include "analyzer/evidence/run_load.h"
 
+enum { STRUCTURE_ROWS = 20 };
+
 struct answer {
     struct comparison comparison;
     struct comparison noise; /* of the baseline against the noise cohort */
-    bool extended, noise_given;
+    struct structure_comparison structure;
+    bool extended, noise_given, structure_given, structure_all;
     struct comparison_extensions extensions;
 };
 
@@ -90,7 +93,8 @@ static int read_request(const struct arguments *arguments, struct extension_requ
     *request =
         (struct extension_request){.percent_given = percent->given, .ns_given = ns->given, .ns = ns->number};
     *extended = percent->given || ns->given || argument(arguments, "noise")->given ||
-                argument(arguments, "extensions")->given || argument(arguments, "fail-on")->given;
+                argument(arguments, "extensions")->given || argument(arguments, "fail-on")->given ||
+                argument(arguments, "structure")->given;
     if (!percent->given) return 0;
     size_t length = strlen(percent->text);
     char *end;
@@ -103,44 +107,55 @@ static int read_request(const struct arguments *arguments, struct extension_requ
                    percent->text);
 }
 
-/* Makes the comparisons; on success answer_free() must follow. False when memory is short. */
+static void free_answer(struct answer *answer)
+{
+    comparison_free(&answer->comparison);
+    comparison_free(&answer->noise);
+    structure_comparison_free(&answer->structure);
+}
+
+/* Makes the comparisons; on success free_answer() must follow. False when memory is short. */
 static bool make_answer(const struct loaded_cohort *cohorts, bool verified,
                         const struct extension_request *request, struct answer *answer)
 {
     struct cohort baseline = cohort_view(&cohorts[0], verified),
                   candidate = cohort_view(&cohorts[1], verified), noise = cohort_view(&cohorts[2], verified);
-    if (!comparison_make(&baseline, &candidate, verified, &answer->comparison)) return false;
-    bool ok = !answer->noise_given || comparison_make(&baseline, &noise, verified, &answer->noise);
-    if (ok && answer->extended) {
+    bool ok = comparison_make(&baseline, &candidate, verified, &answer->comparison);
+    if (ok && answer->noise_given) ok = comparison_make(&baseline, &noise, verified, &answer->noise);
+    if (ok && answer->extended)
         ok = comparison_extend(&answer->comparison, answer->noise_given ? &answer->noise : NULL, request,
                                &answer->extensions);
-        if (!ok && answer->noise_given) comparison_free(&answer->noise);
+    if (ok && answer->structure_given) {
+        struct structured_run before = cohort_structure(&cohorts[0]), after = cohort_structure(&cohorts[1]);
+        ok = structure_compare(&before, &after, &answer->structure);
+        answer->extensions.structure = &answer->structure;
+        answer->extensions.structure_cap = answer->structure_all ? UINT64_MAX : STRUCTURE_ROWS;
     }
-    if (!ok) comparison_free(&answer->comparison);
+    if (!ok) free_answer(answer);
     return ok;
 }
 
 static int compare(const struct arguments *arguments, const struct loaded_cohort *cohorts, bool verified,
                    struct cg_error *error)
 {
-    struct answer answer = {.noise_given = argument(arguments, "noise")->given};
+    struct answer answer = {.noise_given = argument(arguments, "noise")->given,
+                            .structure_given = argument(arguments, "structure")->given,
+                            .structure_all = argument(arguments, "all")->given};
     struct extension_request request;
 
     int status = read_request(arguments, &request, &answer.extended, error);
     if (status != 0) return status;
-    if (!make_answer(cohorts, verified, &request, &answer))
-        return cg_out_of_memory(error);
+    if (!make_answer(cohorts, verified, &request, &answer)) return cg_out_of_memory(error);
     struct document document = {.order = DOC_DECLARED, .emit = emit, .people = emit, .object = &answer};
     status = document_write(arguments, NULL, &document, error);
     if (status == 0 && argument(arguments, "require-eligible")->given)
         status = require_eligible(&answer.comparison, error);
     if (status == 0 && argument(arguments, "fail-on")->given) status = fail_on_slower(&answer, error);
-    comparison_free(&answer.comparison);
-    if (answer.noise_given) comparison_free(&answer.noise);
+    free_answer(&answer);
     return status;
 }
 
-enum { COHORTS = 3 };
+enum { COHORT_NOISE = 2, COHORTS };
 static const char *const cohort_names[COHORTS] = {"baseline", "candidate", "noise"};
 
 static int check_arguments(const struct arguments *arguments, bool verified, struct cg_error *error)
@@ -164,7 +179,9 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     int status = check_arguments(arguments, verified, error);
     for (int i = 0; status == 0 && i < COHORTS; i++) {
         const struct option_value *paths = argument(arguments, cohort_names[i]);
-        status = cohort_load(paths->list, paths->count, cohort_names[i], verified, &cohorts[i], error);
+        bool structure = i != COHORT_NOISE && argument(arguments, "structure")->given;
+        status =
+            cohort_load(paths->list, paths->count, cohort_names[i], verified, structure, &cohorts[i], error);
     }
     if (status == 0) status = compare(arguments, cohorts, verified, error);
     for (int i = 0; i < COHORTS; i++)
@@ -213,6 +230,15 @@ static const struct option_spec options[] = {
      .argument = "N",
      .about = "differences up to N ns do not matter (extensions)",
      .maximum = UINT64_MAX},
+    {.name = "structure",
+     .type = OPTION_FLAG,
+     .about =
+         "say what differs in labels, operations, kernels and storages between the first complete run of "
+         "each cohort (extensions)"},
+    {.name = "all",
+     .type = OPTION_FLAG,
+     .about = "show all differences in structure, not the 20 largest of each part",
+     .needs = "structure"},
     {.name = "fail-on",
      .type = OPTION_WORD,
      .argument = "WHAT",
@@ -228,19 +254,24 @@ static const struct command_example examples[] = {
     {"cg-analyze compare --baseline main/* --candidate branch/* --noise again/* --min-effect 1 --fail-on "
      "slower",
      "stop it when the branch is slower by more than noise and 1 %"},
+    {"cg-analyze compare --baseline main/* --candidate branch/* --structure",
+     "what was added, removed or changed in spans, operations, kernels and storages"},
 };
 
 const struct command command_compare = {
     .name = "compare",
     .about = "compare two cohorts of runs of one workload",
-    .description = "Compares the duration of the measured region between baseline and candidate runs and "
-                   "writes the verdict with "
-                   "its 95 % bootstrap interval, the reasons that speak against comparing them, and the "
-                   "tensor statistics of both "
-                   "(candle-graph/comparison/6).\n"
-                   "Each run is a verified bundle. A cohort needs five runs of one implementation, captured "
-                   "under the same contract "
-                   "and conditions; runs that carry pair ids are compared in pairs.",
+    .description =
+        "Compares the duration of the measured region between baseline and candidate runs and "
+        "writes the verdict with "
+        "its 95 % bootstrap interval, the reasons that speak against comparing them, and the "
+        "tensor statistics of both "
+        "(candle-graph/comparison/6).\n"
+        "Each run is a verified bundle. A cohort needs five runs of one implementation, captured "
+        "under the same contract "
+        "and conditions; runs that carry pair ids are compared in pairs.\n"
+        "With --structure the first complete and valid run of each cohort, or its first run when "
+        "there is none, stands for it; runs_alike says how many of the cohort have the same structure.",
     .condition = "--require-eligible was given, and the verdict is ineligible; or --fail-on, and that is so",
     OPTION_LIST(options),
     EXAMPLE_LIST(examples),

@@ -313,7 +313,7 @@ int campaign_reconcile(struct campaign *campaign, struct cg_error *error)
 
         if (stat(capture->root, &entry) != 0) {
             capture->state = CAMPAIGN_MISSING;
-        } else if (run_load_bundle(capture->root, &facts, &receipt, &cause) != 0) {
+        } else if (run_load_bundle(capture->root, &facts, &receipt, NULL, &cause) != 0) {
             capture->state = CAMPAIGN_VERIFICATION_FAILED;
             ok = set_message(capture, "%s", cause.message);
         } else {

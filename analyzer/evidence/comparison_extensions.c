@@ -171,5 +171,9 @@ void emit_comparison_extensions(struct json_doc *doc, const struct comparison_ex
         emit_code(doc, "few_runs",
                   "a cohort has fewer than ten runs: its interval is likely to be too narrow");
     doc_array_end(doc);
+    if (extensions->structure) {
+        doc_key(doc, "structure");
+        emit_structure_comparison(doc, extensions->structure, extensions->structure_cap);
+    }
     doc_object_end(doc);
 }

@@ -1,10 +1,12 @@
 /* What compare can say beyond candle-graph/comparison/6, in one member `extensions`: a permutation test, the
- * noise floor of baselines against baselines, least effects that matter, and a verdict that uses them. */
+ * noise floor of baselines against baselines, least effects that matter, a verdict that uses them, and what
+ * differs in structure. */
 #ifndef CGTRACE_ANALYZER_EVIDENCE_COMPARISON_EXTENSIONS_H
 #define CGTRACE_ANALYZER_EVIDENCE_COMPARISON_EXTENSIONS_H
 
 #include "analyzer/evidence/comparison.h"
 #include "analyzer/evidence/permutation.h"
+#include "analyzer/evidence/structure.h"
 
 #define EXTENDED_LEVEL    0.05 /* a p-value above it does not speak for a difference */
 #define EXTENDED_RUNS_MIN 10   /* cohorts with fewer runs are warned of */
@@ -57,6 +59,8 @@ struct comparison_extensions {
     enum extended_verdict verdict;
     bool reasons[EXTENDED_REASON_COUNT];
     bool few_runs;
+    const struct structure_comparison *structure; /* NULL: not asked for */
+    uint64_t structure_cap;                       /* differences that are shown of each part */
 };
 
 /* Both comparisons must outlive the extensions. False when memory is short. */

@@ -49,7 +49,7 @@ int series_load(const char *const *roots, size_t count, struct series *series, s
     for (size_t i = 0; status == 0 && i < count; i++) {
         struct series_run *run = &series->runs[i];
         run->root = roots[i];
-        status = run_load_bundle(roots[i], &run->facts, &run->receipt, error);
+        status = run_load_bundle(roots[i], &run->facts, &run->receipt, NULL, error);
         if (status == 0) series->count++;
     }
     if (status == 0) status = check_together(series, error);
