@@ -86,7 +86,7 @@ struct cap_header {
     char meta[];                         /* NUL-ended JSON object: the parts of meta known at the start */
 };
 
-#define CAP_TYPES_MAX 16u
+#define CAP_TYPES_MAX 32u
 
 /* What the lines of a trace say in sum. */
 struct cap_written {
@@ -134,7 +134,8 @@ struct cap_ring {
 
 /* ---- records ---- */
 
-/* T(constant suffix, payload member, "meaning") */
+/* T(constant suffix, payload member, "meaning"). API_*, TENSOR and what follows it: what the program says of
+ * itself through cgtrace.h. */
 #define CAP_TYPES(T)                                                                                         \
     T(PAD, none, "skip")                                                                                     \
     T(CALL, call, "a call without bytes: synchronisation, context, module, stream or event calls")           \
@@ -148,7 +149,16 @@ struct cap_ring {
     T(SPAN, span_data, "a span that is complete")                                                            \
     T(SAMPLE, sample, "memory of a device")                                                                  \
     T(INTERVAL, interval, "work on a device")                                                                \
-    T(TEXT, text, "bytes that go on from the slot before")
+    T(API_OP, api_op, "an operation; words: shape, inputs")                                                  \
+    T(TENSOR, tensor, "a tensor; words: shape")                                                              \
+    T(STATS, stats, "statistics of a tensor; words: abs_max, mean, shape")                                   \
+    T(SCALAR, scalar, "statistics of one number")                                                            \
+    T(API_ALLOC, storage, "a storage of a framework begins; words: shape")                                   \
+    T(API_FREE, storage, "a storage of a framework ends")                                                    \
+    T(API_INTERVAL, api_interval,                                                                            \
+      "work on a device, timed by the program; begin and ticks: on its clock, ns")                           \
+    T(GRADIENT, gradient, "the gradient of a parameter")                                                     \
+    T(DATA_EDGE, data_edge, "one tensor is made from another")
 
 enum cap_type {
 #define CAP_TYPE(suffix, member, meaning) CAP_##suffix,
@@ -225,10 +235,16 @@ enum { CAP_SPAN_ROOT = 1, CAP_SPAN_REGION = 2 };
 
 /* Flags of a record. */
 enum {
-    CAP_FLAG_DETAIL = 0x000f, /* memory kind, copy kind or span source, by type */
-    CAP_FLAG_STEP = 0x00f0,   /* SPAN_*: its own step; ALLOC, FREE, END: of the innermost span around the
-                                 allocation that has one:        0, or 1 + the value of enum cg_value_STEP */
-    CAP_FLAG_REASON = 0x0f00, /* FREE, END: enum cap_end_reason << 8 */
+    CAP_FLAG_DETAIL = 0x000f,      /* memory kind, copy kind or span source, by type */
+    CAP_FLAG_STEP = 0x00f0,        /* SPAN_*: its own step; ALLOC, FREE, END: of the innermost span around the
+                                      allocation that has one:        0, or 1 + the value of enum cg_value_STEP */
+    CAP_FLAG_REASON = 0x0f00,      /* FREE, END: enum cap_end_reason << 8 */
+    CAP_FLAG_MEASURED = 0x0400,    /* SPAN_BEGIN: the measured region, opened by the program itself */
+    CAP_FLAG_CALL_EDGE = 0x0800,   /* SPAN_END: an edge from its parent is written with it */
+    CAP_FLAG_NS = 0x0800,          /* API_OP, SPAN, SAMPLE: begin and ticks are nanoseconds of the session */
+    CAP_FLAG_DEVICE_TEXT = 0x0010, /* SAMPLE: result is the string number of the device's name */
+    CAP_FLAG_REQUIRES_GRAD = 0x0100, /* TENSOR */
+    CAP_FLAG_HAS_BYTES = 0x0200,     /* TENSOR, API_OP: the dense bytes are given, not worked out */
     CAP_FLAG_CLIPPED_START = 0x0100, /* SPAN_BEGIN, SPAN: open when the region began */
     CAP_FLAG_CLIPPED_END = 0x0200,   /* SPAN_END, SPAN: never ended by the program */
     CAP_FLAG_NO_CALL = 0x1000,       /* FREE, END: no op is written */
@@ -239,7 +255,13 @@ enum {
 
 #define CAP_NO_DEVICE 255u /* host memory and calls without a device: device "cpu" */
 
-/* One record: a slot, and `slots - 1` TEXT slots after it. 64 bytes. */
+#define CAP_RECORD_SLOTS 255u /* that one record may have */
+#define CAP_SLOT_WORDS   (CAP_SLOT / 8)
+#define CAP_RANK_MAX     64u
+#define CAP_INPUTS_MAX   1024u
+
+/* One record: a slot of this form, and `slots - 1` slots right behind it that hold words alone, 64 bits each.
+ * A record does not wrap: a PAD fills the end of its ring. */
 struct cap_record {
     uint64_t begin; /* tick */
     uint32_t span;  /* number of the innermost recorded open span of the thread; SPAN_*: of this span */
@@ -289,10 +311,59 @@ struct cap_record {
             uint64_t start_ns, duration_ns, correlation;
             uint32_t stream, uncertainty_ns;
         } interval;
-        char text[32];
+        struct {
+            uint32_t name, dtype, device;
+            uint16_t inputs; /* how many; the rank stands in `api` */
+            uint16_t pad;
+            uint64_t output; /* 0: none */
+            uint64_t output_bytes;
+        } api_op; /* words: bytes of the inputs, shape, inputs */
+        struct {
+            uint64_t tensor, bytes;
+            uint32_t label, dtype, device; /* the rank stands in `api`, the category in the flags' detail */
+            uint32_t pad;
+        } tensor;
+        struct {
+            uint64_t elements, non_finite;
+            double rms;
+            uint32_t label, dtype; /* the rank stands in `api` */
+        } stats;
+        struct {
+            double value;
+            uint32_t label;
+        } scalar;
+        struct {
+            uint64_t storage, tensor, bytes;
+            uint32_t device,
+                dtype; /* rank and category as in a tensor; result: string number of the operation's name */
+        } storage;
+        struct {
+            uint32_t device, stream, clock, backend;
+            uint32_t name, activity;
+            uint64_t correlation; /* 0: none */
+        } api_interval;
+        struct {
+            uint64_t number;
+            double norm; /* where the state, the flags' detail, has one */
+            uint32_t root, key;
+        } gradient;
+        struct {
+            uint64_t from, to;
+        } data_edge;
     };
 };
 _Static_assert(sizeof(struct cap_record) == CAP_SLOT, "a record is one slot");
+
+/* The words of a record, behind its first slot; how many there are. */
+static inline const uint64_t *cap_words(const struct cap_record *record, size_t *count)
+{
+    *count = record->slots > 1 ? (record->slots - 1u) * (size_t)CAP_SLOT_WORDS : 0;
+    return (const uint64_t *)(record + 1);
+}
+static inline unsigned cap_slots(size_t words)
+{
+    return (unsigned)(1 + (words + CAP_SLOT_WORDS - 1) / CAP_SLOT_WORDS);
+}
 
 /* The number that joins a launch with its device interval: from where its record stands, so it costs nothing.
  */

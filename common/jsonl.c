@@ -612,7 +612,7 @@ size_t jsonl_bound(const struct jsonl_state *state, const struct cap_record *rec
 char *jsonl_record(struct jsonl_state *state, char *out, const struct cap_record *record, uint32_t ring,
                    uint64_t slot, int32_t tid)
 {
-    if (record->type >= CAP_TYPE_COUNT) return out;
+    if (record->type == CAP_PAD || record->type >= CAP_TYPE_COUNT) return out;
     state->written.records[record->type]++;
     switch ((enum cap_type)record->type) {
     case CAP_CALL:

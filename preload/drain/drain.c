@@ -124,9 +124,11 @@ static uint64_t drain_ring(uint32_t index, uint64_t head)
     while (view->drained < head) {
         const struct cap_record *record = &view->slots[view->drained & mask];
 
-        format(record, index, view->drained, ring->tid);
+        if (record->type != CAP_PAD) {
+            format(record, index, view->drained, ring->tid);
+            count++;
+        }
         view->drained += record->slots ? record->slots : 1;
-        count++;
     }
     return count;
 }
@@ -180,8 +182,7 @@ void drain_fix_rate(void)
     struct cap_header *header = session.header;
 
     clock_anchor(&header->last);
-    if (!writer.rate_known) clock_rate(&header->clock, &header->first, &header->last);
-    writer.rate_known = true;
+    session_fix_rate();
     writer.state.clock = header->clock;
 }
 

@@ -20,9 +20,8 @@ struct writer {
     uint64_t part_bytes; /* whole, and published */
     uint64_t sequence;
     uint64_t meta_room; /* bytes kept for the first line, without its end of line */
-    bool rate_known;
-    int error; /* errno of the write that failed; nothing more is written then */
-    bool told; /* the user knows of the first failure */
+    int error;          /* errno of the write that failed; nothing more is written then */
+    bool told;          /* the user knows of the first failure */
     uint64_t not_written;
     /* lost by threads that have ended; the last entry holds those for which there was no other */
     struct jsonl_lost lost[WRITER_LOST_THREADS + CAP_RINGS_MAX];

@@ -20,7 +20,6 @@
 
 enum {
     STACK_BYTES = 256 << 10,
-    RATE_NS = 20 * 1000 * 1000, /* over how long the clock's rate is measured */
     BUSY_NS = 5 * 1000 * 1000,  /* between two rounds that had something to do */
     FIRST_NS = 1 * 1000 * 1000, /* after a round without; doubled up to */
     IDLE_NS = 50 * 1000 * 1000,
@@ -89,8 +88,8 @@ static void wait_for_rate(void)
     for (;;) {
         clock_anchor(&now);
         int64_t past = now.monotonic_ns - session.header->first.monotonic_ns;
-        if (past >= RATE_NS || stopping()) return;
-        rest((uint64_t)(RATE_NS - past));
+        if (session.rate_known || past >= CLOCK_RATE_NS || stopping()) return;
+        rest((uint64_t)(CLOCK_RATE_NS - past));
     }
 }
 

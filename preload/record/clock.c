@@ -14,6 +14,8 @@
 
 bool record_tsc;
 
+static struct cap_anchor chosen; /* of clock_choose() */
+
 enum { QUICK_NS = 200 * 1000 };
 
 #if defined(__x86_64__)
@@ -45,6 +47,7 @@ void clock_choose(void)
 #elif defined(__aarch64__)
     record_tsc = true; /* Arm ARM D11: the generic timer counts at one rate everywhere */
 #endif
+    clock_anchor(&chosen);
 }
 
 static int64_t read_clock(clockid_t id)
@@ -84,16 +87,19 @@ bool clock_rate(struct cap_clock *clock, const struct cap_anchor *from, const st
     return clock->mult != 0;
 }
 
-void clock_start(struct cap_clock *clock, struct cap_anchor *first)
+bool clock_start(struct cap_clock *clock, struct cap_anchor *first)
 {
     struct cap_anchor second;
 
     *clock = (struct cap_clock){record_tsc, 32, UINT64_C(1) << 32, 0};
     clock_anchor(first);
     clock->tick0 = first->tick;
-    if (!record_tsc) return;
+    if (!record_tsc) return true;
+    if (first->monotonic_ns - chosen.monotonic_ns >= CLOCK_RATE_NS && clock_rate(clock, &chosen, first))
+        return true;
     do
         clock_anchor(&second);
     while (second.monotonic_ns - first->monotonic_ns < QUICK_NS);
     clock_rate(clock, first, &second);
+    return false;
 }

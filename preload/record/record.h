@@ -134,6 +134,22 @@ void record_sample(struct record_call *call, uint8_t device, uint64_t used, uint
 uint32_t record_span_begin(enum cap_span_source source, uint32_t name);
 void record_span_end(uint32_t span);
 
+/* The same inside of a call that was entered and is left by the caller. Those that are open inside of it
+ * stay: an explicit span ends only when no other one is open in it on its thread. */
+uint32_t record_span_open(const struct record_call *call, enum cap_span_source source,
+                          const struct record_range *range);
+enum record_span_place {
+    RECORD_SPAN_FOUND,
+    RECORD_SPAN_NOT_OPEN,      /* on this thread */
+    RECORD_SPAN_NOT_INNERMOST, /* explicit ones are open in it: nothing was done */
+    RECORD_SPAN_NOT_AROUND,    /* the other one is not directly around it: nothing was done */
+};
+enum record_span_place record_span_close_explicit(const struct record_call *call, uint32_t span);
+/* Has the end of an open span write a call edge as well, from the one around it. caller: 0, or the explicit
+ * one that must be that. */
+enum record_span_place record_span_call_edge(const struct record_call *call, uint32_t caller,
+                                             uint32_t callee);
+
 /* Ranges that are pushed and popped: they nest on each of a thread's stacks (range.stack), and those stacks
  * may interleave. All of them end the call.
  *

@@ -22,7 +22,7 @@ struct record_page {
      * generation is the same may record. */
     _Atomic uint64_t generation;
     _Atomic uint32_t state; /* enum session_state */
-    _Atomic uint32_t open_lock, rings_lock, strings_lock, deferred_lock, ranges_lock, names_lock;
+    _Atomic uint32_t open_lock, rings_lock, strings_lock, deferred_lock, ranges_lock, names_lock, rate_lock;
     _Atomic uint32_t progress; /* the writer adds 1 after each publication; futex */
     _Atomic uint32_t waiters;  /* producers that wait for progress */
     _Atomic uint32_t wake;     /* 1: the writer is asked to look now; futex */
@@ -40,13 +40,16 @@ struct record_range {
     uint32_t stack;       /* ranges nest among those of the same number: NVTX's domains */
     uint8_t payload_type; /* enum cap_payload */
     bool has_color;
+    uint8_t kind;       /* enum cg_value_SPAN_KIND */
+    uint8_t step_given; /* 0: the step that the name says; 1: none; 2 + enum cg_value_STEP */
+    bool measured;      /* the program's own measured region */
     uint32_t color;
     uint64_t payload; /* bits of a value of that type */
 };
 
 struct record_open_span {
     uint64_t begin;
-    uint32_t span; /* 0: not recorded, for want of room; kept, since its end will come */
+    uint32_t span;   /* 0: not recorded, for want of room; kept, since its end will come */
     uint32_t inside; /* what records made directly in it belong to: itself, or what is around it */
     /* Of an explicit span, the number that its end will name: it stays when the span is cut and goes on as
      * another. 0: a range that was pushed. */
@@ -55,6 +58,7 @@ struct record_open_span {
     uint16_t own_step;
     uint16_t step;             /* CAP_FLAG_STEP form: its own, or that of the innermost one around it */
     uint8_t source;            /* enum cap_span_source */
+    bool call_edge;            /* its end writes an edge from the span around it */
     struct record_range range; /* to begin it anew */
 };
 
@@ -111,19 +115,54 @@ enum ring_room {
     RING_MAY_DROP, /* NULL when only the reserved slots are left: the record is counted as lost */
     RING_MUST,     /* NULL only when the ring is full to the last slot: the caller defers the record */
 };
-struct cap_record *ring_slot_slow(struct record_thread *thread, enum ring_room room);
+/* The same for `count` slots in a row. */
+struct cap_record *ring_slot_slow(struct record_thread *thread, enum ring_room room, unsigned count);
 
 /* The next slot, to be filled and committed; NULL: no room, or the session has ended under this call. */
 static inline struct cap_record *ring_slot(struct record_thread *thread, enum ring_room room)
 {
-    if (unlikely(thread->head >= thread->check_at)) return ring_slot_slow(thread, room);
+    if (unlikely(thread->head >= thread->check_at)) return ring_slot_slow(thread, room, 1);
     return &thread->slots[thread->head & thread->mask];
+}
+
+/* Slots to skip so that `count` of them lie in a row. */
+static inline uint64_t ring_gap(const struct record_thread *thread, unsigned count)
+{
+    uint64_t left = thread->mask + 1 - (thread->head & thread->mask);
+
+    return left < count ? left : 0;
+}
+
+/* The next `count` slots (at most CAP_RECORD_SLOTS), for one record, as ring_slot() has it. */
+static inline struct cap_record *ring_slots(struct record_thread *thread, enum ring_room room, unsigned count)
+{
+    uint64_t gap = ring_gap(thread, count);
+
+    if (unlikely(thread->head + gap + count > thread->check_at)) {
+        struct cap_record *slot = ring_slot_slow(thread, room, count);
+
+        if (!slot) return NULL;
+    }
+    if (unlikely(gap > 0)) {
+        struct cap_record *pad = &thread->slots[thread->head & thread->mask];
+
+        pad->type = CAP_PAD;
+        pad->slots = (uint8_t)gap;
+    }
+    return &thread->slots[(thread->head + gap) & thread->mask];
 }
 
 static inline void ring_commit(struct record_thread *thread)
 {
     thread->head++;
     /* Release: the stores into the slot come before the store of head that makes it the writer's. */
+    atomic_store_explicit(&thread->ring->head, thread->head, memory_order_release);
+}
+
+static inline void ring_commit_slots(struct record_thread *thread, unsigned count)
+{
+    thread->head += ring_gap(thread, count) + count;
+    /* Release: as in ring_commit(), of all the slots at once. */
     atomic_store_explicit(&thread->ring->head, thread->head, memory_order_release);
 }
 

@@ -200,32 +200,33 @@ void ring_retire(struct record_thread *thread)
 
 /* Room for `limit` slots beyond tail: the next place to look again is at most an eighth of the ring ahead, so
  * that a ring which fills up is noticed there and the writer called. */
-static bool look(struct record_thread *thread, enum ring_room room)
+static bool look(struct record_thread *thread, enum ring_room room, unsigned count)
 {
     uint64_t slots = thread->mask + 1, eighth = slots / 8, limit;
+    uint64_t end = thread->head + ring_gap(thread, count) + count;
     /* Acquire: the writer has read the slots behind tail before it gave them back. */
     uint64_t tail = atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
 
     if (thread->head - tail >= slots / 2) writer_wake();
     limit = tail + slots - ring_reserve(slots);
-    if (thread->head < limit) {
+    if (end <= limit) {
         thread->check_at = limit < thread->head + eighth ? limit : thread->head + eighth;
         return true;
     }
-    return room == RING_MUST && thread->head < tail + slots;
+    return room == RING_MUST && end <= tail + slots;
 }
 
 /* Waits until there is room for any record. False: drop after all. */
-static bool wait_for_room(struct record_thread *thread)
+static bool wait_for_room(struct record_thread *thread, unsigned count)
 {
     for (int i = 0; i < WAIT_SPINS; i++) {
-        if (look(thread, RING_MAY_DROP)) return true;
+        if (look(thread, RING_MAY_DROP, count)) return true;
         cpu_relax();
     }
     for (;;) {
         uint32_t progress = atomic_load_explicit(&record_page->progress, memory_order_acquire);
 
-        if (look(thread, RING_MAY_DROP)) return true;
+        if (look(thread, RING_MAY_DROP, count)) return true;
         if (session.writer_failed ||
             thread->generation != atomic_load_explicit(&record_page->generation, memory_order_relaxed))
             return false;
@@ -235,15 +236,16 @@ static bool wait_for_room(struct record_thread *thread)
     }
 }
 
-struct cap_record *ring_slot_slow(struct record_thread *thread, enum ring_room room)
+struct cap_record *ring_slot_slow(struct record_thread *thread, enum ring_room room, unsigned count)
 {
     int past = errno;
     bool ok;
 
     if (thread->generation != atomic_load_explicit(&record_page->generation, memory_order_relaxed))
         return NULL;
-    ok = look(thread, room) || (session.settings.overflow == CG_OVERFLOW_BLOCK && wait_for_room(thread)) ||
-         (room == RING_MUST && look(thread, room));
+    ok = look(thread, room, count) ||
+         (session.settings.overflow == CG_OVERFLOW_BLOCK && wait_for_room(thread, count)) ||
+         (room == RING_MUST && look(thread, room, count));
     if (!ok && room == RING_MAY_DROP) ring_lose(thread);
     errno = past;
     return ok ? &thread->slots[thread->head & thread->mask] : NULL;

@@ -302,7 +302,7 @@ static bool fill_session(void)
     memset(session.lost_type, 0, sizeof session.lost_type);
     if (!strings_reset() || !write_names())
         return refuse("no room for names in ", session.capture.path, ENOMEM);
-    clock_start(&header->clock, &header->first);
+    session.rate_known = clock_start(&header->clock, &header->first);
     header->last = header->first;
     describe_time(header->first.realtime_ns);
     session.record_ns_1024 = measure_record();

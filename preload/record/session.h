@@ -59,6 +59,8 @@ struct session {
     _Atomic uint32_t span_block; /* next block of span numbers; see span_number() */
     _Atomic uint64_t storage;    /* last number of a storage */
     _Atomic bool writer_failed;
+    _Atomic bool
+        rate_known; /* the clock's rate is for good: a time in nanoseconds that is told now stays right */
     _Atomic uint64_t lost_type[CAP_TYPE_COUNT]; /* dropped for want of room, by type */
     uint64_t fixed_ns;                          /* time spent on opening */
     uint32_t record_ns_1024;                    /* cost of one record, 1024ths of a nanosecond */
@@ -82,6 +84,11 @@ void span_fill(struct cap_record *slot, uint64_t begin, uint32_t span, uint32_t 
 void session_load(void);
 /* Opens the session when none is open; safe from several threads. False: none, and none can be had. */
 bool session_open(void);
+
+/* rate.c: fixes the clock's rate for good; safe from several threads. */
+void session_fix_rate(void);
+/* The same once it can be measured well: up to CLOCK_RATE_NS after the opening it waits. */
+void session_wait_for_rate(void);
 
 /* session.header->gaps and its kind, without a session too. */
 uint64_t session_lost(uint32_t ring);

@@ -23,6 +23,11 @@ uint16_t span_step(uint32_t name)
     return (uint16_t)(CAP_STRING_STEP(head) << 4);
 }
 
+static uint16_t range_step(const struct record_range *range)
+{
+    return likely(!range->step_given) ? span_step(range->name) : (uint16_t)((range->step_given - 1) << 4);
+}
+
 void span_fill(struct cap_record *slot, uint64_t begin, uint32_t span, uint32_t parent,
                enum cap_span_source source, const struct record_range *range)
 {
@@ -32,14 +37,14 @@ void span_fill(struct cap_record *slot, uint64_t begin, uint32_t span, uint32_t 
     slot->session = 0;
     slot->device = CAP_NO_DEVICE;
     slot->api = 0;
-    slot->flags = (uint16_t)(source | span_step(range->name));
+    slot->flags = (uint16_t)(source | range_step(range) | (range->measured ? CAP_FLAG_MEASURED : 0));
     slot->result = 0;
     slot->ticks = 0;
     slot->span_data.name = range->name;
     slot->span_data.parent = parent;
     slot->span_data.domain = range->domain;
     slot->span_data.category = range->category;
-    slot->span_data.kind = CG_SPAN_KIND_FUNCTION;
+    slot->span_data.kind = range->kind;
     slot->span_data.payload_type = range->payload_type;
     slot->span_data.has_color = range->has_color;
     slot->span_data.color = range->color;
@@ -83,6 +88,12 @@ static inline void settle(struct record_thread *thread, uint32_t depth)
     thread->step = depth ? thread->stack[depth - 1].step : 0;
 }
 
+/* The span that the begin of an entry named as its parent. */
+static uint32_t span_around(const struct record_thread *thread, const struct record_open_span *open)
+{
+    return open > thread->stack ? open[-1].inside : (uint32_t)CAP_SPAN_REGION;
+}
+
 /* Writes the end of an entry. */
 static void end_entry(struct record_thread *thread, const struct record_open_span *open, uint64_t tick,
                       uint16_t flags)
@@ -102,6 +113,10 @@ static void end_entry(struct record_thread *thread, const struct record_open_spa
     slot->flags = flags;
     slot->result = 0;
     slot->ticks = tick > open->begin ? tick - open->begin : 0;
+    if (unlikely(open->call_edge)) {
+        slot->flags |= CAP_FLAG_CALL_EDGE;
+        slot->span_data.parent = span_around(thread, open);
+    }
     if (likely(slot != &deferred))
         ring_commit(thread);
     else if (atomic_load_explicit(&record_page->state, memory_order_relaxed) == SESSION_OPEN)
@@ -128,6 +143,8 @@ static void end_at(struct record_thread *thread, uint32_t at, uint64_t tick, boo
 
         if (thread->stack[i].handle && !all_go_on) continue;
         *open = thread->stack[i];
+        open->call_edge = false;
+        open->range.measured = false; /* there is one measured span: the part before */
         begin_entry(thread, open, tick, open->span);
         thread->depth++;
     }
@@ -135,47 +152,100 @@ static void end_at(struct record_thread *thread, uint32_t at, uint64_t tick, boo
 
 /* ---- explicit spans ---- */
 
-uint32_t record_span_begin(enum cap_span_source source, uint32_t name)
+uint32_t record_span_open(const struct record_call *call, enum cap_span_source source,
+                          const struct record_range *range)
 {
-    struct record_call call;
-    struct record_thread *thread;
+    struct record_thread *thread = call->thread;
     uint32_t span = 0;
 
-    if (!record_enter(&call, 0)) return 0;
-    thread = call.thread;
     if (unlikely(thread->depth == RECORD_DEPTH_MAX)) {
         ring_lose(thread);
         lost_begin();
     } else if (session.families & CG_RECORD_SPAN) {
         struct record_open_span *open = &thread->stack[thread->depth];
 
-        *open = (struct record_open_span){
-            .source = (uint8_t)source, .own_step = span_step(name), .range = {.name = name}};
-        begin_entry(thread, open, call.begin, 0);
+        open->source = (uint8_t)source;
+        open->call_edge = false;
+        open->level = 0;
+        open->own_step = range_step(range);
+        open->range = *range;
+        begin_entry(thread, open, call->begin, 0);
         span = open->handle = open->span;
         if (likely(span))
             thread->depth++;
         else
             settle(thread, thread->depth);
     }
+    return span;
+}
+
+uint32_t record_span_begin(enum cap_span_source source, uint32_t name)
+{
+    const struct record_range range = {.name = name};
+    struct record_call call;
+    uint32_t span;
+
+    if (!record_enter(&call, 0)) return 0;
+    span = record_span_open(&call, source, &range);
     record_leave(&call);
     return span;
+}
+
+/* 1 + the place of an explicit span on the thread's stack, 0: it is not there. *inner: explicit ones are open
+ * inside of it. */
+static inline uint32_t explicit_place(const struct record_thread *thread, uint32_t span, bool *inner)
+{
+    uint32_t depth = thread->depth;
+
+    *inner = false;
+    for (; depth > 0 && thread->stack[depth - 1].handle != span; depth--)
+        *inner |= thread->stack[depth - 1].handle != 0;
+    return depth;
 }
 
 void record_span_end(uint32_t span)
 {
     struct record_call call;
-    uint32_t depth;
+    uint32_t place;
+    bool inner;
 
     if (span == 0 || !record_enter_quiet(&call, 0)) return;
-    depth = call.thread->depth;
-    while (depth > 0 && call.thread->stack[depth - 1].handle != span)
-        depth--;
-    if (depth > 0)
-        end_at(call.thread, depth - 1, call.begin, false);
+    place = explicit_place(call.thread, span, &inner);
+    if (place > 0)
+        end_at(call.thread, place - 1, call.begin, false);
     else
         record_gap(RECORD_GAP_UNKNOWN_SPAN_END, 1);
     record_leave(&call);
+}
+
+enum record_span_place record_span_close_explicit(const struct record_call *call, uint32_t span)
+{
+    struct record_thread *thread = call->thread;
+    bool inner;
+    uint32_t place = explicit_place(thread, span, &inner);
+
+    if (unlikely(!place)) return RECORD_SPAN_NOT_OPEN;
+    if (unlikely(inner)) return RECORD_SPAN_NOT_INNERMOST;
+    if (likely(place == thread->depth)) {
+        end_entry(thread, &thread->stack[place - 1], call->begin, 0);
+        settle(thread, place - 1);
+    } else {
+        end_at(thread, place - 1, call->begin, true);
+    }
+    return RECORD_SPAN_FOUND;
+}
+
+enum record_span_place record_span_call_edge(const struct record_call *call, uint32_t caller, uint32_t callee)
+{
+    struct record_thread *thread = call->thread;
+    bool inner;
+    uint32_t place = explicit_place(thread, callee, &inner), around;
+
+    if (!place) return RECORD_SPAN_NOT_OPEN;
+    around = place - 1;
+    if (caller && (around == 0 || thread->stack[around - 1].handle != caller)) return RECORD_SPAN_NOT_AROUND;
+    thread->stack[place - 1].call_edge = true;
+    return RECORD_SPAN_FOUND;
 }
 
 /* ---- ranges ---- */
