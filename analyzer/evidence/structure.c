@@ -32,28 +32,57 @@ static int compare_rows(const void *a, const void *b)
     return text_compare(((const struct structure_row *)a)->name, ((const struct structure_row *)b)->name);
 }
 
-/* The sums become the rows of a part, and are 0 again. */
-static bool take_sums(struct maker *maker, enum structure_part part)
+static bool add_row(struct maker *maker, struct structure_rows *rows, struct cg_text name,
+                    const struct sum *sum)
 {
-    struct structure_rows *rows = &maker->structure->parts[part];
+    name = arena_text(&maker->structure->arena, name.bytes, name.length);
+    if (!name.bytes) return false;
+    rows->rows[rows->count++] = (struct structure_row){name, sum->count, sum->bytes};
+    return true;
+}
+
+/* Rows for the sums of strings, which are 0 again then; room for more rows behind them. */
+static bool take_sums(struct maker *maker, struct structure_rows *rows, size_t more)
+{
     size_t count = 0;
 
     for (size_t i = 0; i < maker->strings; i++)
         count += maker->sums[i].count > 0;
-    rows->rows = calloc(count + 1, sizeof *rows->rows);
+    rows->rows = calloc(count + more + 1, sizeof *rows->rows);
     if (!rows->rows) return false;
     for (size_t i = 0; i < maker->strings; i++) {
-        struct sum *sum = &maker->sums[i];
-        if (sum->count == 0) continue;
         struct cg_text name = trace_text(maker->trace, (cg_str)i);
         if (i == CG_ABSENT) name = (struct cg_text){"(not known)", strlen("(not known)")};
-        name = arena_text(&maker->structure->arena, name.bytes, name.length);
-        if (!name.bytes) return false;
-        rows->rows[rows->count++] = (struct structure_row){name, sum->count, sum->bytes};
-        *sum = (struct sum){0};
+        if (maker->sums[i].count > 0 && !add_row(maker, rows, name, &maker->sums[i])) return false;
+        maker->sums[i] = (struct sum){0};
     }
-    qsort(rows->rows, rows->count, sizeof *rows->rows, compare_rows);
     return true;
+}
+
+/* Byte order of names, each once. */
+static void finish_rows(struct structure_rows *rows)
+{
+    size_t kept = 0;
+
+    qsort(rows->rows, rows->count, sizeof *rows->rows, compare_rows);
+    for (size_t i = 0; i < rows->count; i++) {
+        struct structure_row *last = kept > 0 ? &rows->rows[kept - 1] : NULL;
+        if (last && text_equal(last->name, rows->rows[i].name)) {
+            last->count += rows->rows[i].count;
+            last->bytes = cg_sat_add(last->bytes, rows->rows[i].bytes);
+        } else {
+            rows->rows[kept++] = rows->rows[i];
+        }
+    }
+    rows->count = kept;
+}
+
+static bool take_part(struct maker *maker, enum structure_part part)
+{
+    struct structure_rows *rows = &maker->structure->parts[part];
+    bool ok = take_sums(maker, rows, 0);
+    if (ok) finish_rows(rows);
+    return ok;
 }
 
 static bool is_launch(const struct cg_trace *trace, size_t op)
@@ -71,7 +100,7 @@ static bool take_spans(struct maker *maker)
 {
     for (size_t i = 0; i < maker->trace->span.rows; i++)
         add(maker, maker->trace->span.name[i], 0);
-    return take_sums(maker, STRUCTURE_LABELS);
+    return take_part(maker, STRUCTURE_LABELS);
 }
 
 static bool take_ops(struct maker *maker, bool launches)
@@ -80,7 +109,7 @@ static bool take_ops(struct maker *maker, bool launches)
     for (size_t i = 0; i < trace->op.rows; i++)
         if (is_launch(trace, i) == launches)
             add(maker, trace->op.op_name[i], launches ? 0 : op_bytes(trace, i));
-    return take_sums(maker, launches ? STRUCTURE_KERNELS : STRUCTURE_OPS);
+    return take_part(maker, launches ? STRUCTURE_KERNELS : STRUCTURE_OPS);
 }
 
 /* ---- storages ---- */
@@ -91,19 +120,58 @@ static cg_str label_of(const struct cg_trace *trace, uint32_t row)
     return span == CG_NONE ? CG_ABSENT : trace->span.name[span];
 }
 
-static cg_str site_of(const struct cg_trace *trace, uint32_t row)
-{
-    return trace->memory.op_name[row] != CG_ABSENT ? trace->memory.op_name[row] : trace->memory.api[row];
-}
-
-static bool take_storages(struct maker *maker, enum structure_part part,
-                          cg_str (*key)(const struct cg_trace *trace, uint32_t row))
+static bool take_labels(struct maker *maker)
 {
     for (size_t i = 0; i < maker->memory.lifetime_count; i++) {
         uint32_t row = maker->memory.lifetimes[i].row;
-        add(maker, key(maker->trace, row), maker->trace->memory.bytes[row]);
+        add(maker, label_of(maker->trace, row), maker->trace->memory.bytes[row]);
     }
-    return take_sums(maker, part);
+    return take_part(maker, STRUCTURE_STORAGES_BY_LABEL);
+}
+
+/* The frame that allocated; CG_NONE when no stack is known. */
+static uint32_t frame_of(const struct cg_trace *trace, uint32_t row)
+{
+    uint32_t stack = trace->memory.stack[row], count = 0;
+    const uint32_t *frames = stack == CG_NONE ? NULL : trace_stack_frames(trace, stack, &count);
+    return count > 0 ? frames[0] : CG_NONE;
+}
+
+/* Sums of frames, by their number; the storages without one are added by operation or entry point. */
+static void sum_frames(struct maker *maker, struct sum *frames)
+{
+    const struct cg_memory *memory = &maker->trace->memory;
+
+    for (size_t i = 0; i < maker->memory.lifetime_count; i++) {
+        uint32_t row = maker->memory.lifetimes[i].row, frame = frame_of(maker->trace, row);
+        if (frame == CG_NONE) {
+            add(maker, memory->op_name[row] != CG_ABSENT ? memory->op_name[row] : memory->api[row],
+                memory->bytes[row]);
+            continue;
+        }
+        frames[frame].count++;
+        frames[frame].bytes = cg_sat_add(frames[frame].bytes, memory->bytes[row]);
+    }
+}
+
+static bool take_call_sites(struct maker *maker)
+{
+    struct structure_rows *rows = &maker->structure->parts[STRUCTURE_STORAGES_BY_CALL_SITE];
+    uint32_t count = trace_frame_count(maker->trace);
+    struct sum *frames = calloc(count + 1u, sizeof *frames);
+    char name[1024];
+
+    if (!frames) return false;
+    sum_frames(maker, frames);
+    bool ok = take_sums(maker, rows, count);
+    for (uint32_t i = 0; ok && i < count; i++) {
+        if (frames[i].count == 0) continue;
+        size_t length = trace_frame_name(maker->trace, i, name, sizeof name);
+        ok = add_row(maker, rows, (struct cg_text){name, length}, &frames[i]);
+    }
+    free(frames);
+    if (ok) finish_rows(rows);
+    return ok;
 }
 
 /* The names of categories are the format's, not the trace's. */
@@ -167,9 +235,8 @@ bool structure_make(const struct cg_trace *trace, struct structure *structure)
     struct maker maker = {.trace = trace, .structure = structure, .strings = trace_string_count(trace) + 1u};
     maker.sums = calloc(maker.strings, sizeof *maker.sums);
     bool ok = maker.sums && logical_memory_make(trace, &maker.memory) && take_spans(&maker) &&
-              take_ops(&maker, false) && take_ops(&maker, true) &&
-              take_storages(&maker, STRUCTURE_STORAGES_BY_LABEL, label_of) && take_categories(&maker) &&
-              take_storages(&maker, STRUCTURE_STORAGES_BY_CALL_SITE, site_of) && take_digest(structure);
+              take_ops(&maker, false) && take_ops(&maker, true) && take_labels(&maker) &&
+              take_categories(&maker) && take_call_sites(&maker) && take_digest(structure);
     take_coverage(&maker);
     logical_memory_free(&maker.memory);
     free(maker.sums);

@@ -18,7 +18,8 @@
       "storages by the name of the span that they were allocated in")                                        \
     P(STORAGES_BY_CATEGORY, "storages_by_category", true, logical_memory, "storages by category")            \
     P(STORAGES_BY_CALL_SITE, "storages_by_call_site", true, logical_memory,                                  \
-      "storages by the operation or entry point that allocated them")
+      "storages by the innermost frame of the call that allocated them, else by its operation or entry "     \
+      "point")
 
 enum structure_part {
 #define STRUCTURE_PART(suffix, member, bytes, coverage, meaning) STRUCTURE_##suffix,

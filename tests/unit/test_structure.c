@@ -92,6 +92,32 @@ static void parts_of_a_run(void **state)
     structure_free(&structure);
 }
 
+/* Frames of one name are one call site, whatever their offsets; a stack without frames says nothing. */
+static void call_sites_are_frames(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    put(&text, META_MEMORY);
+    put_span(&text, "m", "", 10, 800, true);
+    put_memory(&text, 30, "cuda:0", "a", "ta", "m", 100, "alloc",
+               ",\"op_name\":\"mm\",\"stack\":{\"id\":\"stack:1\",\"frames\":["
+               "{\"module\":\"/bin/x\",\"offset\":16,\"symbol\":\"grow\"},"
+               "{\"module\":\"/bin/x\",\"offset\":99,\"symbol\":\"main\"}]}");
+    put_memory(&text, 31, "cuda:0", "b", "tb", "m", 10, "alloc",
+               ",\"stack\":{\"id\":\"stack:2\",\"frames\":["
+               "{\"module\":\"/bin/x\",\"offset\":24,\"symbol\":\"grow\"}]}");
+    put_memory(&text, 32, "cuda:0", "c", "tc", "m", 5, "alloc", ",\"stack\":{\"id\":\"stack:1\"}");
+    put_memory(&text, 33, "cuda:0", "d", "td", "m", 1, "alloc",
+               ",\"stack\":{\"id\":\"stack:3\",\"frames\":[{\"module\":\"/lib/y.so\",\"offset\":255}]}");
+    put_memory(&text, 34, "cuda:0", "e", "te", "m", 2, "alloc",
+               ",\"api\":\"cuMemAlloc_v2\",\"stack\":{\"id\":\"stack:9\"}");
+    put_memory(&text, 35, "cuda:0", "f", "tf", "m", 4, "alloc", ",\"op_name\":\"grow\"");
+    struct structure structure = made(&text);
+    EXPECT(&structure, STRUCTURE_STORAGES_BY_CALL_SITE, {"cuMemAlloc_v2", 1, 2}, {"grow", 4, 119},
+           {"y.so+0xff", 1, 1});
+    structure_free(&structure);
+}
+
 static void sums_are_clamped(void **state)
 {
     (void)state;
@@ -177,9 +203,8 @@ static void largest_change_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_of_a_run),
-        cmocka_unit_test(sums_are_clamped),
-        cmocka_unit_test(digests_tell_structures_apart),
+        cmocka_unit_test(parts_of_a_run),       cmocka_unit_test(call_sites_are_frames),
+        cmocka_unit_test(sums_are_clamped),     cmocka_unit_test(digests_tell_structures_apart),
         cmocka_unit_test(largest_change_first),
     };
     return run_tap(tests);
