@@ -1,92 +1,15 @@
 /* The Markdown report (doc/spec/evidence.md 9). */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyzer/evidence/evidence.h"
+#include "analyzer/evidence/markdown.h"
 
 struct report {
     const struct evidence *evidence;
-    json_sink *sink;
-    void *context;
-    int error;
-    size_t length;
-    char buffer[8192];
+    struct markdown md;
 };
-
-static void flush(struct report *report)
-{
-    if (!report->error && report->length)
-        report->error = report->sink(report->context, report->buffer, report->length);
-    report->length = 0;
-}
-
-static void put(struct report *report, const char *bytes, size_t length)
-{
-    while (length) {
-        size_t room = sizeof report->buffer - report->length, part = length < room ? length : room;
-        memcpy(report->buffer + report->length, bytes, part);
-        report->length += part;
-        bytes += part;
-        length -= part;
-        if (report->length == sizeof report->buffer) flush(report);
-    }
-}
-
-static void line(struct report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void line(struct report *report, const char *format, ...)
-{
-    char text[512];
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    put(report, text, (size_t)length);
-}
-
-/* A text on one line: a run of line breaks and controls becomes a space; in a table pipes are escaped. */
-static void insert(struct report *report, struct cg_text text, bool table)
-{
-    bool control = false;
-    for (size_t i = 0; i < text.length; i++) {
-        unsigned char byte = (unsigned char)text.bytes[i];
-        if (byte < 0x20 || byte == 0x7f) {
-            if (!control) put(report, " ", 1);
-            control = true;
-            continue;
-        }
-        control = false;
-        if (table && byte == '|') put(report, "\\", 1);
-        put(report, &text.bytes[i], 1);
-    }
-}
-
-/* A code span: its fence is longer than any run of backticks in it; blanks keep a backtick at an end apart
- * from the fence, and an empty text visible. */
-static void code(struct report *report, struct cg_text text, bool table)
-{
-    size_t longest = 0, run = 0;
-    for (size_t i = 0; i < text.length; i++) {
-        run = text.bytes[i] == '`' ? run + 1 : 0;
-        longest = run > longest ? run : longest;
-    }
-    for (size_t i = 0; i <= longest; i++)
-        put(report, "`", 1);
-    bool pad = !text.length || longest;
-    put(report, " ", pad);
-    insert(report, text, table);
-    put(report, " ", pad && text.length);
-    for (size_t i = 0; i <= longest; i++)
-        put(report, "`", 1);
-}
-
-static struct cg_text string(const char *text)
-{
-    return (struct cg_text){text, strlen(text)};
-}
 
 static const char *const level_words[CAPABILITY_LEVEL_COUNT] = {
     [CAPABILITY_UNAVAILABLE] = "Unavailable",
@@ -106,32 +29,33 @@ static void head(struct report *report)
         struct cg_text value;
     } items[] = {{"entrypoint", trace_text(trace, trace->run.entrypoint)},
                  {"run id", trace_text(trace, trace->run.run_id)},
-                 {"phase", string(cg_name_PHASE[trace->run.phase])},
+                 {"phase", md_string(cg_name_PHASE[trace->run.phase])},
                  {"device", trace_text(trace, trace->run.device)}};
-    line(report, "# cg-analyze evidence report\n\n- status: **%s**\n",
-         !health->structurally_valid ? "STRUCTURALLY INVALID"
-         : !health->capture_complete ? "FAILED CAPTURE"
-                                     : "COMPLETE CAPTURE");
+    md_line(&report->md, "# cg-analyze evidence report\n\n- status: **%s**\n",
+            !health->structurally_valid ? "STRUCTURALLY INVALID"
+            : !health->capture_complete ? "FAILED CAPTURE"
+                                        : "COMPLETE CAPTURE");
     for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
-        line(report, "- %s: ", items[i].name);
-        code(report, items[i].value, false);
-        line(report, "\n");
+        md_line(&report->md, "- %s: ", items[i].name);
+        md_code(&report->md, items[i].value, false);
+        md_line(&report->md, "\n");
     }
 }
 
 static void state_row(struct report *report, const char *name, enum capability_level level,
                       struct cg_text source, struct cg_text reason)
 {
-    line(report, "| %s | `%s` | ", name, level_words[level]);
-    code(report, source, true);
-    line(report, " | ");
-    insert(report, reason, true);
-    line(report, " |\n");
+    md_line(&report->md, "| %s | `%s` | ", name, level_words[level]);
+    md_code(&report->md, source, true);
+    md_line(&report->md, " | ");
+    md_text(&report->md, reason, true);
+    md_line(&report->md, " |\n");
 }
 
 static void matrix(struct report *report)
 {
-    line(report, "\n## Capability matrix\n\n| Capability | Level | Source | Reason |\n|---|---|---|---|\n");
+    md_line(&report->md,
+            "\n## Capability matrix\n\n| Capability | Level | Source | Reason |\n|---|---|---|---|\n");
     for (unsigned kind = 0; kind < CAPABILITY_KIND_COUNT; kind++) {
         const struct capability *capability = &report->evidence->capabilities[kind];
         state_row(report, capability_names[kind].row, capability->level, capability->source,
@@ -142,16 +66,16 @@ static void matrix(struct report *report)
 static void findings(struct report *report)
 {
     const struct evidence *evidence = report->evidence;
-    line(report, "\n## Qualified findings\n\n");
-    if (!evidence->finding_count) line(report, "There are none.\n");
+    md_line(&report->md, "\n## Qualified findings\n\n");
+    if (!evidence->finding_count) md_line(&report->md, "There are none.\n");
     for (size_t i = 0; i < evidence->finding_count; i++) {
         const struct finding *finding = &evidence->findings[i];
-        line(report, "- `%s` ", level_words[finding->qualification]);
-        insert(report, finding->summary, false);
-        line(report, " (requires `");
+        md_line(&report->md, "- `%s` ", level_words[finding->qualification]);
+        md_text(&report->md, finding->summary, false);
+        md_line(&report->md, " (requires `");
         for (unsigned k = 0; k < finding->require_count; k++)
-            line(report, "%s%s", k ? ", " : "", capability_names[finding->requires[k]].spelling);
-        line(report, "`)\n");
+            md_line(&report->md, "%s%s", k ? ", " : "", capability_names[finding->requires[k]].spelling);
+        md_line(&report->md, "`)\n");
     }
 }
 
@@ -161,27 +85,27 @@ static void facts(struct report *report)
         [FACT_DURATION_NS] = " ns", [FACT_BYTES] = " bytes", [FACT_COUNT] = "", [FACT_TEXT] = ""};
     const struct evidence *evidence = report->evidence;
     if (!evidence->fact_count) return;
-    line(report, "\n## Facts\n\n| Fact | Value | Capability |\n|---|---|---|\n");
+    md_line(&report->md, "\n## Facts\n\n| Fact | Value | Capability |\n|---|---|---|\n");
     for (size_t i = 0; i < evidence->fact_count; i++) {
         const struct fact *fact = &evidence->facts[i];
-        line(report, "| %s | ", fact->label);
+        md_line(&report->md, "| %s | ", fact->label);
         if (fact->kind == FACT_TEXT)
-            code(report, fact->text, true);
+            md_code(&report->md, fact->text, true);
         else
-            line(report, "`%" PRIu64 "%s`", fact->number, units[fact->kind]);
-        line(report, " | %s `%s` |\n", capability_names[fact->capability].row,
-             level_words[evidence->capabilities[fact->capability].level]);
+            md_line(&report->md, "`%" PRIu64 "%s`", fact->number, units[fact->kind]);
+        md_line(&report->md, " | %s `%s` |\n", capability_names[fact->capability].row,
+                level_words[evidence->capabilities[fact->capability].level]);
     }
 }
 
 static void gaps(struct report *report)
 {
-    line(report, "\n## Evidence gaps\n\n");
-    if (!report->evidence->gap_count) line(report, "There are none.\n");
+    md_line(&report->md, "\n## Evidence gaps\n\n");
+    if (!report->evidence->gap_count) md_line(&report->md, "There are none.\n");
     for (size_t i = 0; i < report->evidence->gap_count; i++) {
-        line(report, "- ");
-        insert(report, report->evidence->gaps[i], false);
-        line(report, "\n");
+        md_line(&report->md, "- ");
+        md_text(&report->md, report->evidence->gaps[i], false);
+        md_line(&report->md, "\n");
     }
 }
 
@@ -207,19 +131,19 @@ static void top_operation(struct report *report, const char *metric, struct cg_t
     char number[DECIMAL_SIZE], suffix[GRAPH_OP_SUFFIX_SIZE] = "";
     if (!operation->dedicated) graph_op_suffix(suffix, operation->op_index);
     struct cg_text span_id = trace_text(trace, trace->op.span_id[operation->op]);
-    line(report, "- most %s", metric);
+    md_line(&report->md, "- most %s", metric);
     if (clock) {
-        line(report, " on ");
-        code(report, clock[0], false);
-        line(report, ", clock ");
-        code(report, clock[1], false);
+        md_line(&report->md, " on ");
+        md_code(&report->md, clock[0], false);
+        md_line(&report->md, ", clock ");
+        md_code(&report->md, clock[1], false);
     }
-    line(report, ": ");
-    code(report, trace_text(trace, trace->op.op_name[operation->op]), false);
-    line(report, " (");
-    code(report, span_id, false);
-    line(report, "%s%s%s): %s %s\n", *suffix ? " `" : "", suffix, *suffix ? "`" : "", decimal(value, number),
-         unit);
+    md_line(&report->md, ": ");
+    md_code(&report->md, trace_text(trace, trace->op.op_name[operation->op]), false);
+    md_line(&report->md, " (");
+    md_code(&report->md, span_id, false);
+    md_line(&report->md, "%s%s%s): %s %s\n", *suffix ? " `" : "", suffix, *suffix ? "`" : "",
+            decimal(value, number), unit);
 }
 
 static unsigned __int128 metric_value(const struct cg_trace *trace,
@@ -279,12 +203,12 @@ static void activation_part(struct report *report)
     const struct evidence *evidence = report->evidence;
     const struct activations *activations = &evidence->activations;
     if (!evidence_shows_activations(evidence)) return;
-    line(report, "\n## Activations\n\n| State | Level | Source | Reason |\n|---|---|---|---|\n");
+    md_line(&report->md, "\n## Activations\n\n| State | Level | Source | Reason |\n|---|---|---|---|\n");
 #define STATE_ROW(name)                                                                                      \
-    state_row(report, #name, activations->name.level, string(activations->name.source),                      \
-              string(activations->name.reason));
+    state_row(report, #name, activations->name.level, md_string(activations->name.source),                   \
+              md_string(activations->name.reason));
     ACTIVATION_STATES(STATE_ROW)
-    line(report, "\n");
+    md_line(&report->md, "\n");
     top_of_metric(report, ACTIVATION_HOST_DURATION, "observed host time", "ns");
     top_of_clocks(report);
     top_of_metric(report, ACTIVATION_DENSE_OUTPUT, "dense output", "bytes");
@@ -298,18 +222,14 @@ int write_report_markdown(const struct evidence *evidence, json_sink *sink, void
     struct report *report = malloc(sizeof *report);
     if (!report) return ENOMEM;
     report->evidence = evidence;
-    report->sink = sink;
-    report->context = context;
-    report->error = 0;
-    report->length = 0;
+    md_start(&report->md, sink, context);
     head(report);
     matrix(report);
     findings(report);
     facts(report);
     activation_part(report);
     gaps(report);
-    flush(report);
-    int error = report->error;
+    int error = md_finish(&report->md);
     free(report);
     return error;
 }

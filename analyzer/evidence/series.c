@@ -71,26 +71,9 @@ void series_free(struct series *series)
 
 /* ---- points, grouped by label ---- */
 
-/* One event of one run; order keeps step order and file order among equal keys. */
-struct point {
-    struct cg_text key;
-    const struct series_run *run;
-    size_t event, order;
-};
-struct points {
-    struct point *at;
-    size_t count;
-};
-
-struct series_document {
-    const struct series *series;
-    const char *label_prefix;
-    struct points stats, gradients;
-};
-
 static int compare_points(const void *a, const void *b)
 {
-    const struct point *x = a, *y = b;
+    const struct series_point *x = a, *y = b;
     int order = text_compare(x->key, y->key);
     return order ? order : (x->order > y->order) - (x->order < y->order);
 }
@@ -101,11 +84,11 @@ static bool kept(struct cg_text key, const char *prefix)
     return key.length >= length && (length == 0 || memcmp(key.bytes, prefix, length) == 0);
 }
 
-static void add_point(struct points *points, struct cg_text key, const struct series_run *run, size_t event,
-                      const char *prefix)
+static void add_point(struct series_points *points, struct cg_text key, const struct series_run *run,
+                      size_t event, const char *prefix)
 {
     if (!kept(key, prefix)) return;
-    points->at[points->count] = (struct point){key, run, event, points->count};
+    points->at[points->count] = (struct series_point){key, run, event, points->count};
     points->count++;
 }
 
@@ -160,7 +143,7 @@ static void emit_run_members(struct json_doc *doc, const struct series_run *run)
     doc_member_bytes(doc, "run_id", run->facts.run_id.bytes, run->facts.run_id.length);
 }
 
-static void emit_stats_point(struct json_doc *doc, const struct point *point)
+static void emit_stats_point(struct json_doc *doc, const struct series_point *point)
 {
     const struct fact_stats *event = &point->run->facts.stats[point->event];
 
@@ -174,7 +157,7 @@ static void emit_stats_point(struct json_doc *doc, const struct point *point)
     doc_object_end(doc);
 }
 
-static void emit_gradient_point(struct json_doc *doc, const struct point *point)
+static void emit_gradient_point(struct json_doc *doc, const struct series_point *point)
 {
     const struct fact_gradient *event = &point->run->facts.gradients[point->event];
 
@@ -186,8 +169,8 @@ static void emit_gradient_point(struct json_doc *doc, const struct point *point)
 }
 
 /* An object: each key once, ascending, with the list of its points. */
-static void emit_points(struct json_doc *doc, const char *name, const struct points *points,
-                        void (*emit)(struct json_doc *doc, const struct point *point))
+static void emit_points(struct json_doc *doc, const char *name, const struct series_points *points,
+                        void (*emit)(struct json_doc *doc, const struct series_point *point))
 {
     doc_key(doc, name);
     doc_object(doc);

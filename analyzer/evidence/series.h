@@ -21,10 +21,27 @@ struct series {
 int series_load(const char *const *roots, size_t count, struct series *series, struct cg_error *error);
 void series_free(struct series *series);
 
-/* The series/1 document as one object, in declared order; label_prefix (NULL: none) keeps labels and gradient
- * keys that begin with it. False when memory is short, before anything is written. */
-struct series_document;
+/* One event of one run. */
+struct series_point {
+    struct cg_text key;
+    const struct series_run *run;
+    size_t event; /* of the run's stats or gradients */
+    size_t order; /* step order and file order among equal keys */
+};
+struct series_points {
+    struct series_point *at; /* byte order of keys, then order */
+    size_t count;
+};
+struct series_document {
+    const struct series *series;
+    const char *label_prefix;
+    struct series_points stats, gradients;
+};
+
+/* What series/1 says; label_prefix (NULL: none) keeps labels and gradient keys that begin with it. NULL when
+ * memory is short. The series must outlive it. */
 struct series_document *series_document_make(const struct series *series, const char *label_prefix);
+/* One object, in declared order. */
 void emit_series(struct json_doc *doc, const struct series_document *document);
 void series_document_free(struct series_document *document);
 
