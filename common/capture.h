@@ -192,8 +192,7 @@ enum cap_memory_kind {
 #define CAP_END_REASONS(R)                                                                                   \
     R(FREE, "free")                                                                                          \
     R(CTX_DESTROY, "ctx_destroy")                                                                            \
-    R(PRIMARY_RESET, "primary_reset")                                                                        \
-    R(POOL_DESTROY, "pool_destroy")
+    R(PRIMARY_RESET, "primary_reset")
 enum cap_end_reason {
 #define CAP_END_REASON(suffix, wire) CAP_END_##suffix,
     CAP_END_REASONS(CAP_END_REASON)

@@ -43,8 +43,8 @@
 #define STREAM(handle) hook_stream(handle, per_thread_form)
 #define STREAM_ITSELF(handle)                                                                                \
     hook_stream_known(handle, per_thread_form) /* a call about it, not work for it */
-#define OWNER_CONTEXT      hook_owner_context()
-#define OWNER_CURRENT_POOL hook_current_pool(on.device)
+#define OWNER_CONTEXT hook_owner_context()
+#define NO_OWNER      0
 
 /* A wrapper of the kinds that open a session and record: `on`, the stream, is looked up before the real call
  * (which may destroy it). */

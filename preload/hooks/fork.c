@@ -8,11 +8,10 @@
  * lock. */
 static void in_child(void)
 {
-    struct handle_map *maps[] = {&handle_streams, &handle_functions, &handle_contexts, &handle_pools};
-    for (unsigned i = 0; i < sizeof maps / sizeof *maps; i++) {
-        atomic_flag_clear_explicit(&maps[i]->lock, memory_order_relaxed);
+    struct handle_map *maps[] = {&handle_streams, &handle_functions, &handle_contexts};
+    handle_open_locks();
+    for (unsigned i = 0; i < sizeof maps / sizeof *maps; i++)
         handle_forget_all(maps[i]);
-    }
     atomic_store_explicit(&hook_legacy, 0, memory_order_relaxed);
     atomic_store_explicit(&hook_captures, 0, memory_order_relaxed);
     hook_thread = (struct hook_thread){.device = CAP_NO_DEVICE};

@@ -8,11 +8,19 @@
 #define FIRST_SLOTS 1024u
 #define NOBODY      UINT64_MAX
 
-struct handle_map handle_streams = {.lock = ATOMIC_FLAG_INIT};
-struct handle_map handle_stream_names = {.lock = ATOMIC_FLAG_INIT};
-struct handle_map handle_functions = {.lock = ATOMIC_FLAG_INIT};
-struct handle_map handle_contexts = {.lock = ATOMIC_FLAG_INIT};
-struct handle_map handle_pools = {.lock = ATOMIC_FLAG_INIT};
+HANDLE_MAP(handle_streams);
+HANDLE_MAP(handle_stream_names);
+HANDLE_MAP(handle_functions);
+HANDLE_MAP(handle_contexts);
+
+extern atomic_flag *const __start_hook_locks[] __attribute__((visibility("hidden")));
+extern atomic_flag *const __stop_hook_locks[] __attribute__((visibility("hidden")));
+
+void handle_open_locks(void)
+{
+    for (atomic_flag *const *listed = __start_hook_locks; listed < __stop_hook_locks; listed++)
+        atomic_flag_clear_explicit(*listed, memory_order_relaxed);
+}
 
 static void lock(struct handle_map *map)
 {

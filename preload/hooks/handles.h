@@ -29,6 +29,15 @@ struct handle_map {
     atomic_flag lock;
 };
 
+/* A map, and a lock, that a forked child finds open: only the forking thread is left there, so nobody holds
+ * any. */
+#define HANDLE_LOCK_LISTED(lock, name)                                                                       \
+    static atomic_flag *const name##_listed __attribute__((section("hook_locks"), used)) = &(lock)
+#define HANDLE_MAP(name)                                                                                     \
+    struct handle_map name = {.lock = ATOMIC_FLAG_INIT};                                                     \
+    HANDLE_LOCK_LISTED(name.lock, name)
+void handle_open_locks(void);
+
 extern struct handle_map
     handle_streams; /* CUstream: device << 32 | number of its string; owner: its context */
 /* CUfunction and CUkernel: number of the name, or from HOOK_NAME_PENDING on what names.c says; owner: the
@@ -36,8 +45,7 @@ extern struct handle_map
 extern struct handle_map handle_functions;
 #define HOOK_NAME_PENDING (UINT64_C(1) << 32)
 extern struct handle_map handle_stream_names; /* CUstream: its struct nvtx_text */
-extern struct handle_map handle_contexts; /* CUcontext: device + 1 */
-extern struct handle_map handle_pools;    /* device + 1: its current pool */
+extern struct handle_map handle_contexts;     /* CUcontext: device + 1 */
 
 static inline uint64_t handle_hash(uint64_t handle)
 {

@@ -2,7 +2,7 @@
 #include "preload/hooks/bodies.h"
 
 /* Shapes of blocks set beforehand: 21 bits each for x, y and z. */
-static struct handle_map shapes = {.lock = ATOMIC_FLAG_INIT};
+static HANDLE_MAP(shapes);
 #define SHAPE_MASK ((1u << 21) - 1)
 
 static void hook_block_shape(CUfunction function, int x, int y, int z)

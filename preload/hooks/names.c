@@ -19,13 +19,15 @@
 
 #define CHUNK (UINT64_C(1) << 20)
 
-static struct handle_map texts = {.lock = ATOMIC_FLAG_INIT};   /* hash of a text: its address */
-static struct handle_map modules = {.lock = ATOMIC_FLAG_INIT}; /* module: its library */
+static HANDLE_MAP(texts);   /* hash of a text: its address */
+static HANDLE_MAP(modules); /* module: its library */
+
+static atomic_flag lock = ATOMIC_FLAG_INIT;
+HANDLE_LOCK_LISTED(lock, texts_room);
 
 /* Room for a text, kept for good; NULL when there is none. */
 static char *text_room(uint64_t bytes)
 {
-    static atomic_flag lock = ATOMIC_FLAG_INIT;
     static char *chunk;
     static uint64_t left;
     if (bytes > CHUNK) return NULL;

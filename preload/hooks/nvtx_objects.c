@@ -17,11 +17,10 @@ enum { DOMAINS_MAX = 4096, BLOCK_BYTES = 256 << 10, TEXTS_BYTES_MAX = 64 << 20 }
 
 static struct nvtx_domain domains[DOMAINS_MAX]; /* the first is the default one */
 static uint32_t domains_used = 1;
-static struct handle_map domain_handles = {.lock = ATOMIC_FLAG_INIT}; /* struct nvtx_domain * */
-static struct handle_map string_handles = {.lock = ATOMIC_FLAG_INIT}; /* struct nvtx_text * */
-static struct handle_map category_handles = {.lock =
-                                                 ATOMIC_FLAG_INIT};  /* the same; domain << 32 | category */
-static struct handle_map range_handles = {.lock = ATOMIC_FLAG_INIT}; /* our number of the range */
+static HANDLE_MAP(domain_handles);   /* struct nvtx_domain * */
+static HANDLE_MAP(string_handles);   /* struct nvtx_text * */
+static HANDLE_MAP(category_handles); /* the same; domain << 32 | category */
+static HANDLE_MAP(range_handles);    /* our number of the range */
 
 /* ---- texts ---- */
 

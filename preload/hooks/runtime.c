@@ -24,7 +24,7 @@ struct runtime_launch { /* the beginning of cudaLaunchConfig_t */
     void *stream;
 };
 
-static struct handle_map sites = {.lock = ATOMIC_FLAG_INIT};
+static HANDLE_MAP(sites);
 
 /* Addresses have 47 bits in user space, 52 on some machines; the table has fewer rows than 4096. */
 _Static_assert(HOOK_COUNT - HOOK_DRIVER_COUNT < 4096, "rows of runtime.def");

@@ -110,33 +110,26 @@ void hook_primary_released(struct record_call *call, CUdevice device)
     errno = kept;
 }
 
-/* ---- pools ---- */
+/* ---- green contexts ---- */
 
-void hook_pool_current(CUdevice device, CUmemoryPool pool)
-{
-    handle_put(&handle_pools, as_device(device) + 1u, (uintptr_t)pool, (uintptr_t)pool);
-}
+/* Green context: the context that it is seen through, and that one's device. */
+static HANDLE_MAP(greens);
 
-uint64_t hook_current_pool(uint8_t device)
+void hook_green_created(void *green, CUdevice device)
 {
-    if (device == CAP_NO_DEVICE) return 0;
-    uint64_t pool = handle_get(&handle_pools, device + 1u);
-    if (pool) return pool;
+    CUcontext context = NULL;
     int kept = errno;
-    CUmemoryPool found;
-    if (ASK(cuDeviceGetMemPool, &found, device) == CUDA_SUCCESS) {
-        pool = (uintptr_t)found;
-        hook_pool_current(device, found);
+    if (ASK(cuCtxFromGreenCtx, &context, green) == CUDA_SUCCESS && context) {
+        hook_context_created(context, device);
+        handle_put(&greens, (uintptr_t)green, (uintptr_t)context, (uintptr_t)green);
     }
     errno = kept;
-    return pool;
 }
 
-void hook_pool_ends(struct record_call *call, CUmemoryPool pool)
+void hook_green_ends(struct record_call *call, void *green)
 {
-    if (!pool) return;
-    if (call) record_owner_end(call, (uintptr_t)pool, CAP_END_POOL_DESTROY);
-    handle_forget_owner(&handle_pools, (uintptr_t)pool); /* the device falls back on its default pool */
+    hook_context_ends(call, (CUcontext)(uintptr_t)handle_get(&greens, (uintptr_t)green), CAP_END_CTX_DESTROY);
+    handle_forget(&greens, (uintptr_t)green);
 }
 
 /* ---- streams ---- */

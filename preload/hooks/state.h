@@ -67,11 +67,9 @@ void hook_primary_retained(CUcontext context, CUdevice device);
 void hook_primary_released(struct record_call *call, CUdevice device);
 void hook_primary_ends(struct record_call *call, CUdevice device);
 
-/* Pools. */
-void hook_pool_current(CUdevice device, CUmemoryPool pool);
-void hook_pool_ends(struct record_call *call, CUmemoryPool pool);
-/* The pool that stream-ordered allocations on this device come from (cuDeviceGetMemPool); 0: not known. */
-uint64_t hook_current_pool(uint8_t device);
+/* Green contexts: the driver is asked for the context that each is seen through (cuCtxFromGreenCtx). */
+void hook_green_created(void *green, CUdevice device);
+void hook_green_ends(struct record_call *call, void *green);
 
 /* Contexts: made current, seen for the first time. */
 void hook_context_current(CUcontext context);

@@ -194,27 +194,24 @@ static void end_storage(struct record_call *call, const struct record_storage *s
     put_must(call->thread, &record);
 }
 
-void record_alloc(struct record_call *call, int result, enum cap_memory_kind kind, uint64_t address,
-                  uint64_t bytes, uint32_t stream, uint64_t owner)
+/* An allocation's record, and its storage in the live table when the call has succeeded. flags: of the
+ * record. */
+static void begin_storage(struct record_call *call, int result, enum cap_memory_kind kind, uint16_t flags,
+                          uint64_t address, uint64_t bytes, uint32_t stream, uint64_t owner)
 {
     struct record_storage storage = {
-        .address = address, .bytes = bytes, .owner = owner, .kind = (uint8_t)kind};
+        .address = address, .bytes = bytes, .owner = owner, .kind = (uint8_t)kind, .device = call->device};
     struct record_storage past = {.known = false};
-    struct cap_record *slot;
+    struct cap_record *slot = ring_slot(call->thread, RING_MAY_DROP);
 
-    if (!(session.families & CG_RECORD_MEMORY)) {
-        record_leave(call);
-        return;
-    }
-    call->device = storage.device = storage_device(call->device, kind);
-    slot = ring_slot(call->thread, RING_MAY_DROP);
     if (!result && address)
         storage.storage = atomic_fetch_add_explicit(&session.storage, 1, memory_order_relaxed) + 1;
     storage.alloc_tick = call->begin;
     storage.step = call->thread->step;
     if (slot) {
         fill(slot, call, CAP_ALLOC, result);
-        slot->flags = (uint16_t)(kind | call->thread->step | (storage.storage ? 0 : CAP_FLAG_NO_STORAGE));
+        slot->flags =
+            (uint16_t)(kind | call->thread->step | flags | (storage.storage ? 0 : CAP_FLAG_NO_STORAGE));
         slot->memory.address = address;
         slot->memory.bytes = bytes;
         slot->memory.storage = storage.storage;
@@ -226,15 +223,52 @@ void record_alloc(struct record_call *call, int result, enum cap_memory_kind kin
     } else {
         atomic_fetch_add_explicit(&session.lost_type[CAP_ALLOC], 1, memory_order_relaxed);
     }
-    if (storage.storage) {
-        if (!live_add(&storage, &past)) record_gap(RECORD_GAP_UNKNOWN_FREE, 1);
-        /* Its free passed unseen: it ended at the latest when the address was given out again. */
-        if (past.known) {
-            record_gap(RECORD_GAP_UNKNOWN_FREE, 1);
-            end_storage(call, &past, CAP_END_FREE);
-        }
+    if (!storage.storage) return;
+    if (!live_add(&storage, &past)) record_gap(RECORD_GAP_UNKNOWN_FREE, 1);
+    /* Its free passed unseen: it ended at the latest when the address was given out again. */
+    if (past.known) {
+        record_gap(RECORD_GAP_UNKNOWN_FREE, 1);
+        end_storage(call, &past, CAP_END_FREE);
+    }
+}
+
+void record_alloc(struct record_call *call, int result, enum cap_memory_kind kind, uint64_t address,
+                  uint64_t bytes, uint32_t stream, uint64_t owner)
+{
+    if (session.families & CG_RECORD_MEMORY) {
+        call->device = storage_device(call->device, kind);
+        begin_storage(call, result, kind, 0, address, bytes, stream, owner);
     }
     record_leave(call);
+}
+
+void record_storage_begin(struct record_call *call, enum cap_memory_kind kind, uint8_t device,
+                          uint64_t address, uint64_t bytes)
+{
+    uint8_t of_call = call->device;
+
+    if (!(session.families & CG_RECORD_MEMORY)) return;
+    call->device = device;
+    begin_storage(call, 0, kind, CAP_FLAG_NO_CALL, address, bytes, 0, 0);
+    call->device = of_call;
+}
+
+void record_storage_end(struct record_call *call, const struct record_storage *storage)
+{
+    if (!(session.families & CG_RECORD_MEMORY)) return;
+    if (storage->known)
+        end_storage(call, storage, CAP_END_FREE);
+    else
+        record_gap(RECORD_GAP_UNKNOWN_FREE, 1);
+}
+
+void record_storage_moved(uint64_t from, uint64_t to)
+{
+    struct record_storage storage, past;
+
+    if (!live_take(from, &storage)) return;
+    storage.address = to;
+    live_add(&storage, &past);
 }
 
 void record_free_begin(struct record_call *call, uint64_t address, struct record_storage *storage)

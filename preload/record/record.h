@@ -122,6 +122,14 @@ struct record_storage {
 void record_free_begin(struct record_call *call, uint64_t address, struct record_storage *storage);
 void record_free(struct record_call *call, int result, const struct record_storage *storage, uint32_t stream);
 
+/* Storages that begin and end inside a call whose record is another one (the launch of a graph, an
+ * unmapping); the call goes on. The storage to end was taken out by record_free_begin(). */
+void record_storage_begin(struct record_call *call, enum cap_memory_kind kind, uint8_t device,
+                          uint64_t address, uint64_t bytes);
+void record_storage_end(struct record_call *call, const struct record_storage *storage);
+/* A live storage is from now on found under another number. */
+void record_storage_moved(uint64_t from, uint64_t to);
+
 /* Every live storage of this owner ends now, without a call of its own. */
 void record_owner_end(struct record_call *call, uint64_t owner, enum cap_end_reason reason);
 

@@ -81,7 +81,7 @@ void *resolve_substitute(const char *symbol, void *address, uint64_t flags)
 
 /* What is known and left alone, sorted. */
 static const char *const passed[] = {
-#define PASSED(name) #name,
+#define PASSED(name, reason) #name,
 #include "preload/hooks/passed.def"
 #undef PASSED
 };

@@ -12,8 +12,8 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'tools'))
 from check_trace import check  # noqa: E402
 
-ALLOC = re.compile(r'^cu(Mem(Alloc|HostAlloc|HostRegister)|(da)?(Malloc|HostAlloc|HostRegister)|daMallocHost)')
-FREE = re.compile(r'^cu(Mem(Free|HostUnregister)|daFree|daHostUnregister)')
+ALLOC = re.compile(r'^cu(Mem(Alloc|HostAlloc|HostRegister|Create)|Array(3D)?Create|MipmappedArrayCreate|(da)?(Malloc|HostAlloc|HostRegister)|daMallocHost)')
+FREE = re.compile(r'^cu(Mem(Free|HostUnregister|Release)|ArrayDestroy|MipmappedArrayDestroy|daFree|daHostUnregister)')
 COPY = re.compile(r'^cu(Memcpy|daMemcpy)')
 MEMSET = re.compile(r'^cu(Memset|daMemset)')
 LAUNCH = re.compile(r'^(cuLaunch(?!HostFunc)|cudaLaunch(?!HostFunc)|__cudaLaunch)')
@@ -27,6 +27,10 @@ def kind_of(api):
     if api not in KIND_OF:
         KIND_OF[api] = next((kind for kind, pattern in KINDS if pattern.match(api)), None)
     return KIND_OF[api]
+
+
+# Kinds of storages that the ledger calls otherwise.
+KIND_NAMES = {'physical': 'vmm', 'mipmap': 'mipmapped_array'}
 
 
 class Side:
@@ -48,7 +52,7 @@ class Side:
 
 
 def device_label(kind, device):
-    return 'cpu' if kind in ('host', 'registered') else f'cuda:{device}'
+    return 'cpu' if kind in ('host', 'registered') or device < 0 else f'cuda:{device}'
 
 
 class Ledger(Side):
@@ -66,6 +70,8 @@ class Ledger(Side):
 
     def add(self, r):
         op, api, result = r['op'], sys.intern(r['api']), r['result']
+        if op in ('map', 'unmap'):  # other ways to memory that is there already: calls without bytes
+            return
         if 'reason' in r:
             self.implicit.append((r['reason'], r['address'], r['bytes']))
             return
@@ -77,9 +83,11 @@ class Ledger(Side):
             what = r['bytes']
         else:
             what = None
-        self.call(r['tid'], api, op, what, result, r.get('stream'))
+        if op == kind_of(api):  # else a storage that begins or ends inside another call: a graph's launch, an unmapping
+            self.call(r['tid'], api, op, what, result, r.get('stream'))
         if op in ('alloc', 'free') and result == 0 and 'address' in r:
-            self.storage(r['tid'], op, r['address'], r['bytes'], r.get('kind'), device_label(r.get('kind'), r.get('device')))
+            kind = KIND_NAMES.get(r.get('kind'), r.get('kind'))
+            self.storage(r['tid'], op, r['address'], r['bytes'], kind, device_label(kind, r.get('device', -1)))
 
 
 class Recorded(Side):

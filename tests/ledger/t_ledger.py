@@ -21,6 +21,7 @@ PROGRAMS = [
     ('contexts, one device', ['contexts'], {}, True),
     ('contexts, three devices', ['contexts'], {'SIM_DEVICES': '3'}, True),
     ('graphs', ['graphs'], {}, True),
+    ('memory by parts, arrays', ['vmm'], {}, True),
     ('hostile names', ['names'], {}, True),
     ('1 thread', ['threads', '1', '20000', '2000'], {}, True),
     ('4 threads', ['threads', '4', '10000', '1000'], {}, True),

@@ -1,5 +1,5 @@
-/* Several contexts on each device; storages that end with their context, primary context or pool instead of a
- * free. */
+/* Several contexts on each device; storages that end with their context or primary context instead of a free,
+ * and some that outlive their pool. */
 #include "target.h"
 
 enum { BYTES = 8192 };
@@ -21,17 +21,19 @@ static void work(const char *what, unsigned value)
 static void pools(int device)
 {
     CUmemoryPool pool;
-    CUdeviceptr pointer;
+    CUdeviceptr pointer[3];
     CUstream stream;
     CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
                                  .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
     CU(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
     CU(cuMemPoolCreate(&pool, &properties));
     for (int i = 0; i < 3; i++)
-        CU(cuMemAllocFromPoolAsync(&pointer, BYTES, pool, stream));
-    CU(cuMemFreeAsync(pointer, stream));
+        CU(cuMemAllocFromPoolAsync(&pointer[i], BYTES, pool, stream));
+    CU(cuMemFreeAsync(pointer[0], stream));
     CU(cuStreamSynchronize(stream));
-    SHOW(cuMemPoolDestroy(pool));
+    SHOW(cuMemPoolDestroy(pool)); /* what is allocated from it outlives it */
+    CU(cuMemFreeAsync(pointer[1], stream));
+    CU(cuStreamSynchronize(stream));
     CU(cuStreamDestroy(stream));
 }
 

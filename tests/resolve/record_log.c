@@ -97,6 +97,20 @@ void record_free(struct record_call *call, int result, const struct record_stora
          device(call->device), strings[stream], storage->address);
     record_leave(call);
 }
+void record_storage_begin(struct record_call *call, enum cap_memory_kind kind, uint8_t number,
+                          uint64_t address, uint64_t bytes)
+{
+    line("begin %s kind=%d device=%s address=%#" PRIx64 " bytes=%" PRIu64, hook_api_names[call->api],
+         (int)kind, device(number), address, bytes);
+}
+void record_storage_end(struct record_call *call, const struct record_storage *storage)
+{
+    line("end %s address=%#" PRIx64, hook_api_names[call->api], storage->address);
+}
+void record_storage_moved(uint64_t from, uint64_t to)
+{
+    line("moved from=%#" PRIx64 " to=%#" PRIx64, from, to);
+}
 void record_owner_end(struct record_call *call, uint64_t owner, enum cap_end_reason reason)
 {
     line("owner_end %s owner=%#" PRIx64 " reason=%d", hook_api_names[call->api], owner, (int)reason);

@@ -55,13 +55,12 @@ void sim_pools_settle(int device)
 void sim_pool_give_back(struct sim_storage *s)
 {
     struct sim_pool *pool = s->pool;
-    pool->used -= s->reserved;
-    sim_map_remove(s);
-    if (pool->object.magic != SIM_POOL) { /* its pool was destroyed before it */
-        sim_map_insert(s);
+    if (!pool) { /* destroyed before it */
         sim_storage_free(s);
         return;
     }
+    pool->used -= s->reserved;
+    sim_map_remove(s);
     s->next = pool->cache;
     pool->cache = s;
 }
@@ -226,7 +225,7 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
     return sim_end(&call, r, NULL);
 }
 
-/* What the program has not freed goes with its pool: a free line each, with the reason. */
+/* What the program has not freed lives on without its pool (cuda.h). */
 CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool handle)
 {
     SIM_CALL(call);
@@ -234,15 +233,8 @@ CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool handle)
     CUresult r = sim_begin(&call, SIM_NEED_INIT);
     if (!r && (!sim_is(pool, SIM_POOL) || pool->is_default)) r = CUDA_ERROR_INVALID_VALUE;
     if (!r) {
-        sim_wait_device(pool->device);
-        for (size_t i = sim_map_count(); i-- > 0;) {
-            struct sim_storage *s = sim_map_at(i);
-            if (s->kind != SIM_K_POOL || s->pool != pool) continue;
-            struct sim_line line = {.reason = "pool_destroy"};
-            sim_line_of(&line, SIM_L_FREE, s);
-            sim_ledger_write(&call, &line, CUDA_SUCCESS);
-            sim_storage_free(s);
-        }
+        for (size_t i = sim_map_count(); i-- > 0;)
+            if (sim_map_at(i)->pool == pool) sim_map_at(i)->pool = NULL;
         sim_pool_trim(pool, 0);
         if (pool->fd >= 0) close(pool->fd);
         if (sim.devices[pool->device].pool == pool)

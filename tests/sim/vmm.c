@@ -3,8 +3,8 @@
  * space, a mapping is the one mapped over the other, so that aliases see the same bytes and handles can go to
  * other processes.
  *
- * The bytes of physical memory are freed, for the ledger, by the release of its handle; what is still mapped
- * then goes back to the device with the last unmapping.
+ * Physical memory is freed by the release of its last handle or by the unmapping of its last mapping,
+ * whichever comes later.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -174,7 +174,7 @@ CUresult CUDAAPI cuMemRelease(CUmemGenericAllocationHandle handle)
     bool last = false;
     if (!r) {
         line_of(&line, SIM_L_FREE, p);
-        last = --p->handles == 0 && !p->imported;
+        last = --p->handles == 0 && !p->mappings && !p->imported;
         physical_drop(p);
     }
     return sim_end(&call, r, r || last ? &line : NULL);
@@ -298,7 +298,11 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr at, size_t bytes)
         a += s->bytes;
         line.device = s->device;
         sim_storage_free(s);
-        p->mappings--;
+        if (--p->mappings == 0 && !p->handles && !p->imported) {
+            struct sim_line freed = {0};
+            line_of(&freed, SIM_L_FREE, p);
+            sim_ledger_write(&call, &freed, CUDA_SUCCESS);
+        }
         physical_drop(p);
     }
     return sim_end(&call, r, &line);
