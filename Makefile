@@ -64,7 +64,7 @@ $(BUILD)/libanalyzer.a: $(call objs,$(ANALYZER_SRC))
 
 # The profiled process must see libc alone: no other DT_NEEDED, no symbol beside those of the version script.
 $(BUILD)/libcgtrace.so: $(call pics,$(COMMON_SRC) $(PRELOAD_SRC)) preload/libcgtrace.map
-	$(call say,LINK)$(CC) -shared $(SANITIZE) $(LDFLAGS) -Wl,--version-script=preload/libcgtrace.map -Wl,-z,defs -Wl,-z,relro -Wl,-z,nodelete -Wl,-z,start-stop-visibility=hidden \
+	$(call say,LINK)$(CC) -shared $(SANITIZE) $(LDFLAGS) -Wl,--version-script=preload/libcgtrace.map -Wl,-z,defs -Wl,-z,relro -Wl,-z,nodelete \
 	  -Wl,--as-needed -Wl,-soname,libcgtrace.so -o $@ $(filter %.o,$^)
 
 ANALYZER_LIBS := -ljansson -lz -lzstd -lcrypto -lm -lpthread

@@ -13,13 +13,18 @@ HANDLE_MAP(handle_stream_names);
 HANDLE_MAP(handle_functions);
 HANDLE_MAP(handle_contexts);
 
-extern atomic_flag *const __start_hook_locks[] __attribute__((visibility("hidden")));
-extern atomic_flag *const __stop_hook_locks[] __attribute__((visibility("hidden")));
+static struct handle_lock *listed_locks;
+
+void handle_list_lock(struct handle_lock *listed)
+{
+    listed->next = listed_locks;
+    listed_locks = listed;
+}
 
 void handle_open_locks(void)
 {
-    for (atomic_flag *const *listed = __start_hook_locks; listed < __stop_hook_locks; listed++)
-        atomic_flag_clear_explicit(*listed, memory_order_relaxed);
+    for (struct handle_lock *listed = listed_locks; listed; listed = listed->next)
+        atomic_flag_clear_explicit(listed->lock, memory_order_relaxed);
 }
 
 static void lock(struct handle_map *map)

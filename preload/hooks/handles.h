@@ -31,12 +31,22 @@ struct handle_map {
 
 /* A map, and a lock, that a forked child finds open: only the forking thread is left there, so nobody holds
  * any. */
-#define HANDLE_LOCK_LISTED(lock, name)                                                                       \
-    static atomic_flag *const name##_listed __attribute__((section("hook_locks"), used)) = &(lock)
+struct handle_lock {
+    atomic_flag *lock;
+    struct handle_lock *next;
+};
+void handle_list_lock(struct handle_lock *listed);
+void handle_open_locks(void);
+#define HANDLE_LOCK_LISTED(flag, name)                                                                       \
+    __attribute__((constructor)) static void name##_list(void)                                               \
+    {                                                                                                        \
+        static struct handle_lock listed = {.lock = &(flag)};                                                \
+        handle_list_lock(&listed);                                                                           \
+    }                                                                                                        \
+    _Static_assert(1, "")
 #define HANDLE_MAP(name)                                                                                     \
     struct handle_map name = {.lock = ATOMIC_FLAG_INIT};                                                     \
     HANDLE_LOCK_LISTED(name.lock, name)
-void handle_open_locks(void);
 
 extern struct handle_map
     handle_streams; /* CUstream: device << 32 | number of its string; owner: its context */

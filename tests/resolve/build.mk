@@ -4,7 +4,7 @@ RESOLVE_PIC := $(call pics,$(sort $(filter-out preload/hooks/nvtx%,$(wildcard pr
 $(RESOLVE_PIC): $(BUILD)/gen/cuda_undef.h
 $(RESOLVE_DIR)/libhooks.so: $(RESOLVE_PIC) preload/libcgtrace.map
 	@mkdir -p $(@D)
-	$(CC) -shared $(SANITIZE) $(LDFLAGS) -Wl,-z,defs -Wl,-z,start-stop-visibility=hidden -Wl,--version-script=preload/libcgtrace.map -o $@ $(RESOLVE_PIC)
+	$(CC) -shared $(SANITIZE) $(LDFLAGS) -Wl,-z,defs -Wl,--version-script=preload/libcgtrace.map -o $@ $(RESOLVE_PIC)
 $(RESOLVE_DIR)/libcuda.so.1: tests/resolve/driver.c $(BUILD)/gen/cuda_undef.h
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -fPIC -shared -Wl,-Bsymbolic -Wl,-soname,libcuda.so.1 -o $@ $<
