@@ -215,26 +215,27 @@ static int load_raw(struct command_input *input, struct input_needs needs,
     return status;
 }
 
-static int read_packet(struct command_input *input, struct cg_error *error)
+static int read_packet(struct command_input *input, size_t length, struct cg_error *error)
 {
     char name[PATH_MAX];
-    size_t length;
-    int status = bundle_read_file(&input->bundle, "evidence.json", &input->packet, &length, error);
-    if (status != 0) return status;
     snprintf(name, sizeof name, "%s/evidence.json", input->bundle_root);
-    status = evidence_read(name, input->packet, length, &input->evidence, error);
+    int status = evidence_read(name, input->packet, length, &input->evidence, error);
     input->evidence_made = status == 0;
     return status;
 }
 
-/* Steps 2 to 7 of doc/spec/bundle.md 11, in a bundle that was verified. */
+/* The steps of doc/spec/bundle.md 11. */
 static int read_bundle(struct command_input *input, const struct cg_load_options *options,
                        struct cg_error *error)
 {
     static const char *const consumed[] = {"trace.jsonl", "evidence.json"};
-    int status = bundle_load_trace(&input->bundle, options, &input->trace, error);
-    if (status == 0) status = bundle_same_run_id(&input->bundle, input->trace, error);
-    if (status == 0) status = read_packet(input, error);
+    struct bundle_load load = {.options = options, .packet_wanted = true};
+    int status = bundle_load(input->bundle_root, &load, &input->bundle, error);
+    if (status != 0) return status;
+    input->bundle_open = true;
+    input->trace = load.trace;
+    input->packet = load.packet;
+    status = read_packet(input, load.packet_length, error);
     if (status == 0 && !evidence_same_run(&input->evidence, input->trace))
         status = cg_fail(error, CG_EXIT_INPUT,
                          "%s/evidence.json: provenance: differs from the metadata of the trace in it",
@@ -246,11 +247,7 @@ static int read_bundle(struct command_input *input, const struct cg_load_options
 static int load_bundle(struct command_input *input, struct input_needs needs,
                        const struct cg_load_options *options, struct cg_error *error)
 {
-    int status = bundle_verify(input->bundle_root, false, &input->bundle, error);
-    input->bundle_open = status == 0;
-    /* Only `verify` states a condition; here it is an input refused. */
-    if (status == CG_EXIT_CONDITION) return error->status = CG_EXIT_INPUT;
-    if (status == 0) status = read_bundle(input, options, error);
+    int status = read_bundle(input, options, error);
     if (status == 0 && !needs.extras) {
         trace_free(input->trace);
         input->trace = NULL;

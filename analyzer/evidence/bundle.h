@@ -50,6 +50,22 @@ bool bundle_path_safe(const char *path);
 int bundle_verify(const char *root, bool quick, struct bundle *bundle, struct cg_error *error);
 void bundle_close(struct bundle *bundle);
 
+/* What is loaded of a bundle. */
+struct bundle_load {
+    const struct cg_load_options *options; /* of the trace; NULL: none. Their tap is not the caller's. */
+    bool packet_wanted;                    /* evidence.json too */
+    /* Filled in; the caller's. */
+    struct cg_trace *trace;
+    char *packet; /* the bytes of evidence.json, with EVIDENCE_PADDING writable bytes behind packet_length */
+    size_t packet_length;
+    struct cg_error unreadable; /* why a file that verifies cannot be understood; status 0: it can */
+};
+/* Verifies the bundle and loads from it in the same pass; every byte that is parsed is one that was hashed. A
+ * bundle that does not verify is refused, whatever could be read from it; so is one whose trace is not there,
+ * is not accepted or names another run than the manifest. 0, and *bundle and what was loaded are the
+ * caller's; else CG_EXIT_INPUT or CG_EXIT_IO. bundle_unchanged() must be asked when reading is over. */
+int bundle_load(const char *root, struct bundle_load *load, struct bundle *bundle, struct cg_error *error);
+
 /* Is this the same file, untouched since: device, inode, size and both times? */
 bool bundle_same_file(const struct stat *now, const struct stat *then);
 
@@ -61,11 +77,6 @@ int bundle_open_file(const struct bundle *bundle, const char *path, struct cg_er
 /* Reads a declared file whole; *bytes is the caller's, with EVIDENCE_PADDING writable bytes behind length. */
 int bundle_read_file(const struct bundle *bundle, const char *path, char **bytes, size_t *length,
                      struct cg_error *error);
-/* Loads trace.jsonl, from the very file that was hashed. */
-int bundle_load_trace(const struct bundle *bundle, const struct cg_load_options *options,
-                      struct cg_trace **trace, struct cg_error *error);
-/* Refuses a manifest that names another run than the trace. */
-int bundle_same_run_id(const struct bundle *bundle, const struct cg_trace *trace, struct cg_error *error);
 /* The check after reading (11): the manifest still has its digest, and the files named are still those that
  * were hashed. */
 int bundle_unchanged(const struct bundle *bundle, const char *const *paths, size_t count,

@@ -9,6 +9,9 @@
 int bundle_manifest_read(struct bundle *bundle, struct cg_error *error);
 /* The digest of bundle.json as it stands now, and nothing else. */
 int bundle_manifest_digest(const struct bundle *bundle, char hex[SHA256_HEX], struct cg_error *error);
+/* bundle_verify() that loads at the same time. */
+int bundle_verify_loading(const char *root, struct bundle_load *load, struct bundle *bundle,
+                          struct cg_error *error);
 /* Opens a path below the root, following no link anywhere in it; -1 with errno set. */
 int bundle_open_below(int root_fd, const char *path, int flags);
 

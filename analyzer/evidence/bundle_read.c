@@ -52,12 +52,6 @@ int bundle_unchanged(const struct bundle *bundle, const char *const *paths, size
     return 0;
 }
 
-/* The path of a file for messages, cut when it is longer than any that can be opened. */
-static void path_in(const struct bundle *bundle, const char *path, char name[2 * BUNDLE_PATH_MAX])
-{
-    snprintf(name, 2 * BUNDLE_PATH_MAX, "%s/%s", bundle->root, path);
-}
-
 int bundle_read_file(const struct bundle *bundle, const char *path, char **bytes, size_t *length,
                      struct cg_error *error)
 {
@@ -83,23 +77,4 @@ int bundle_read_file(const struct bundle *bundle, const char *path, char **bytes
         *bytes = NULL;
     }
     return status;
-}
-
-int bundle_load_trace(const struct bundle *bundle, const struct cg_load_options *options,
-                      struct cg_trace **trace, struct cg_error *error)
-{
-    char name[2 * BUNDLE_PATH_MAX];
-    int fd = bundle_open_file(bundle, "trace.jsonl", error);
-    if (fd < 0) return error->status;
-    path_in(bundle, "trace.jsonl", name);
-    return trace_load_descriptor(name, fd, options, trace, error);
-}
-
-int bundle_same_run_id(const struct bundle *bundle, const struct cg_trace *trace, struct cg_error *error)
-{
-    char ours[TEXT_NAME_SIZE], theirs[TEXT_NAME_SIZE];
-    struct cg_text run_id = trace_text(trace, trace->run.run_id);
-    if (text_compare(bundle->run_id, run_id) == 0) return 0;
-    return cg_fail(error, CG_EXIT_INPUT, "%s/bundle.json: run_id %s, the trace in it has %s", bundle->root,
-                   text_name(bundle->run_id, ours), text_name(run_id, theirs));
 }

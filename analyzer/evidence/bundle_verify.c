@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyzer/evidence/bundle_load.h"
 #include "analyzer/evidence/bundle_manifest.h"
 
 static int compare_path(const void *key, const void *file)
@@ -196,9 +197,24 @@ int bundle_open_below(int root_fd, const char *path, int flags)
     return at;
 }
 
-static int check_file(const struct bundle *bundle, struct bundle_file *file, bool quick,
-                      struct cg_error *error)
+struct check {
+    struct bundle *bundle;
+    struct bundle_load *load; /* NULL: nothing is loaded */
+    bool quick;
+};
+
+static int hash_file(const struct check *check, const struct bundle_file *file, int fd, uint64_t *size,
+                     char hex[SHA256_HEX])
 {
+    return bundle_load_wants(check->load, file)
+               ? bundle_load_hashing(check->load, check->bundle, file, fd, size, hex)
+               : sha256_descriptor(fd, size, hex);
+}
+
+static int check_file(const struct check *check, struct bundle_file *file, struct cg_error *error)
+{
+    const struct bundle *bundle = check->bundle;
+    bool quick = check->quick;
     int fd = bundle_open_below(bundle->root_fd, file->path, O_RDONLY);
     if (fd < 0)
         return cg_fail(error,
@@ -213,7 +229,7 @@ static int check_file(const struct bundle *bundle, struct bundle_file *file, boo
         status =
             cg_fail(error, CG_EXIT_CONDITION, "%s/%s: %lld bytes, bundle.json declares %llu", bundle->root,
                     file->path, (long long)file->seen.st_size, (unsigned long long)file->bytes);
-    else if (!quick && (fault = sha256_descriptor(fd, &size, hex)) != 0)
+    else if (!quick && (fault = hash_file(check, file, fd, &size, hex)) != 0)
         status = cg_fail(error, CG_EXIT_IO, "%s/%s: %s", bundle->root, file->path, strerror(fault));
     else if (!quick && size != file->bytes)
         status = cg_fail(error, CG_EXIT_CONDITION, "%s/%s: its size changed while it was read", bundle->root,
@@ -226,13 +242,14 @@ static int check_file(const struct bundle *bundle, struct bundle_file *file, boo
 }
 
 /* All files are looked at; the first fault is the answer, further ones are said at once. */
-static int check_files(struct bundle *bundle, bool quick, struct cg_error *error)
+static int check_files(const struct check *check, struct cg_error *error)
 {
+    struct bundle *bundle = check->bundle;
     int status = 0;
 
     for (size_t i = 0; i < bundle->count; i++) {
         struct cg_error further;
-        int now = check_file(bundle, &bundle->files[i], quick, status == 0 ? error : &further);
+        int now = check_file(check, &bundle->files[i], status == 0 ? error : &further);
         if (now != 0 && status != 0) fprintf(stderr, "cg-analyze: %s\n", further.message);
         if (status == 0) status = now;
         if (__builtin_add_overflow(bundle->bytes_verified, bundle->files[i].bytes, &bundle->bytes_verified) &&
@@ -243,8 +260,9 @@ static int check_files(struct bundle *bundle, bool quick, struct cg_error *error
     return status;
 }
 
-int bundle_verify(const char *root, bool quick, struct bundle *bundle, struct cg_error *error)
+static int verify(const char *root, const struct check *check, struct cg_error *error)
 {
+    struct bundle *bundle = check->bundle;
     *bundle = (struct bundle){.root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     int status = 0;
     if (bundle->root_fd < 0)
@@ -254,9 +272,20 @@ int bundle_verify(const char *root, bool quick, struct bundle *bundle, struct cg
         status = cg_out_of_memory(error);
     if (status == 0) status = bundle_manifest_read(bundle, error);
     if (status == 0) status = check_tree(bundle, error);
-    if (status == 0) status = check_files(bundle, quick, error);
+    if (status == 0) status = check_files(check, error);
     if (status != 0) bundle_close(bundle);
     return status;
+}
+
+int bundle_verify(const char *root, bool quick, struct bundle *bundle, struct cg_error *error)
+{
+    return verify(root, &(struct check){.bundle = bundle, .quick = quick}, error);
+}
+
+int bundle_verify_loading(const char *root, struct bundle_load *load, struct bundle *bundle,
+                          struct cg_error *error)
+{
+    return verify(root, &(struct check){.bundle = bundle, .load = load}, error);
 }
 
 void bundle_close(struct bundle *bundle)

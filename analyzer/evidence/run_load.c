@@ -26,40 +26,24 @@ int run_load_trace(const char *path, struct run_facts *facts, struct structure *
     return status;
 }
 
-/* The trace of a bundle that was verified. */
-static int load_verified(const struct bundle *bundle, struct run_facts *facts, struct structure *structure,
-                         struct cg_error *error)
-{
-    static const char *const consumed[] = {"trace.jsonl"};
-    struct cg_load_options options = {.extras = structure != NULL};
-    struct cg_trace *trace;
-
-    int status = bundle_load_trace(bundle, &options, &trace, error);
-    if (status != 0) return status;
-    status = bundle_same_run_id(bundle, trace, error);
-    if (status == 0) status = bundle_unchanged(bundle, consumed, 1, error);
-    if (status == 0) status = keep(trace, facts, structure, error);
-    trace_free(trace);
-    return status;
-}
-
 int run_load_bundle(const char *root, struct run_facts *facts, struct comparison_receipt *receipt,
                     struct structure *structure, struct cg_error *error)
 {
+    static const char *const consumed[] = {"trace.jsonl"};
+    struct cg_load_options options = {.extras = structure != NULL};
+    struct bundle_load load = {.options = &options};
     struct bundle bundle;
-    int status = bundle_verify(root, false, &bundle, error);
 
+    int status = bundle_load(root, &load, &bundle, error);
+    if (status != 0) return status;
+    status = bundle_unchanged(&bundle, consumed, 1, error);
+    if (status == 0) status = keep(load.trace, facts, structure, error);
     if (status == 0) {
-        status = load_verified(&bundle, facts, structure, error);
-        if (status == 0) {
-            receipt->run_id = facts->run_id; /* the manifest's, which is the same */
-            memcpy(receipt->manifest_sha256, bundle.manifest_sha256, SHA256_HEX);
-        }
-        bundle_close(&bundle);
-    } else if (status == CG_EXIT_CONDITION) {
-        status = error->status =
-            CG_EXIT_INPUT; /* only `verify` states a condition; here it is an input refused */
+        receipt->run_id = facts->run_id; /* the manifest's, which is the same */
+        memcpy(receipt->manifest_sha256, bundle.manifest_sha256, SHA256_HEX);
     }
+    trace_free(load.trace);
+    bundle_close(&bundle);
     return status;
 }
 

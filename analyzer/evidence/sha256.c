@@ -54,13 +54,11 @@ bool sha256_bytes(const void *bytes, size_t length, char hex[SHA256_HEX])
     return sha256_finish(digest, hex);
 }
 
-int sha256_descriptor(int fd, uint64_t *size, char hex[SHA256_HEX])
+int sha256_add_descriptor(struct sha256 *digest, int fd, uint64_t *size)
 {
-    struct sha256 *digest = sha256_start();
     char *buffer = malloc(READ_BYTES);
-    int error = digest && buffer ? 0 : ENOMEM;
+    int error = buffer ? 0 : ENOMEM;
 
-    *size = 0;
     /* The next megabytes are read while these are hashed. */
     posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     while (!error) {
@@ -75,7 +73,16 @@ int sha256_descriptor(int fd, uint64_t *size, char hex[SHA256_HEX])
         }
     }
     free(buffer);
-    if (digest && !sha256_finish(digest, hex) && !error) error = ENOMEM;
+    return error;
+}
+
+int sha256_descriptor(int fd, uint64_t *size, char hex[SHA256_HEX])
+{
+    struct sha256 *digest = sha256_start();
+    *size = 0;
+    if (!digest) return ENOMEM;
+    int error = sha256_add_descriptor(digest, fd, size);
+    if (!sha256_finish(digest, hex) && !error) error = ENOMEM;
     return error;
 }
 

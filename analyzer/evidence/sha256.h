@@ -18,6 +18,8 @@ bool sha256_finish(struct sha256 *digest, char hex[SHA256_HEX]);
 
 /* Of bytes in memory. */
 bool sha256_bytes(const void *bytes, size_t length, char hex[SHA256_HEX]);
+/* Adds all that read() gives from here on, and its length to *size. 0, or an errno value. */
+int sha256_add_descriptor(struct sha256 *digest, int fd, uint64_t *size);
 /* Of all that read() gives from here on; *size is how many bytes that were. 0, or an errno value. */
 int sha256_descriptor(int fd, uint64_t *size, char hex[SHA256_HEX]);
 

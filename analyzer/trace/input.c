@@ -37,6 +37,8 @@ struct input {
     uint64_t bytes;
     bool over, cut;
     bool as_it_stands; /* never decompressed */
+    void (*tap)(void *context, const void *bytes, size_t length);
+    void *tap_context;
 };
 
 static int short_of_memory(const struct input *input, struct cg_error *error)
@@ -63,6 +65,7 @@ static int read_source(struct input *input, void *to, size_t size, size_t *got, 
     }
     input->raw_done += *got;
     if (*got == 0) input->raw_over = true;
+    if (input->tap) input->tap(input->tap_context, to, *got);
     return 0;
 }
 
@@ -256,6 +259,13 @@ void input_close(struct input *input)
     block_free(input->raw);
     block_free(input->buffer);
     free(input);
+}
+
+void input_tap(struct input *input, void (*tap)(void *context, const void *bytes, size_t length),
+               void *context)
+{
+    input->tap = tap;
+    input->tap_context = context;
 }
 
 /* Room for more behind what is there: moves the unfinished line to the front, and doubles when it fills

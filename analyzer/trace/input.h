@@ -16,6 +16,11 @@ struct input *input_open_descriptor(const char *name, int fd, struct cg_error *e
 struct input *input_open_bytes(const char *name, const void *bytes, size_t length, struct cg_error *error);
 void input_close(struct input *input);
 
+/* From now on tap gets each piece that is read from the source. Before the first input_lines(), of an input
+ * that is read as it stands, that is all of it. */
+void input_tap(struct input *input, void (*tap)(void *context, const void *bytes, size_t length),
+               void *context);
+
 /* Whole lines, each with its line feed (the last one gets one if the stream lacks it), followed by
  * JSON_PADDING readable bytes; valid until the next call. The block holds at least one line and is about 1
  * MiB unless a line is longer. Returns 0 with *length 0 at the end; else the exit status with *error filled.

@@ -329,5 +329,6 @@ int trace_load_descriptor(const char *name, int fd, const struct cg_load_options
 {
     struct input *input = input_open_descriptor(name, fd, error);
     if (input == NULL) return error->status;
+    if (options != NULL && options->tap != NULL) input_tap(input, options->tap, options->tap_context);
     return load(input, name, options, trace, error);
 }

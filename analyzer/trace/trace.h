@@ -205,6 +205,9 @@ struct cg_load_options {
     void (*progress)(void *context, uint64_t done,
                      uint64_t total); /* may be NULL; called at most every 100 ms */
     void *progress_context;
+    /* May be NULL; of trace_load_descriptor() only: gets all bytes of the file in order, as they are read. */
+    void (*tap)(void *context, const void *bytes, size_t length);
+    void *tap_context;
 };
 
 /* Reads a trace/10 or trace/9 stream in one pass: a regular file, also .gz or .zst (told by its first bytes),
@@ -277,7 +280,8 @@ const struct cg_frame *trace_frame(const struct cg_trace *trace, uint32_t frame)
 /* The frame's source_count functions; NULL when there is none. */
 const struct cg_source *trace_frame_source(const struct cg_trace *trace, const struct cg_frame *frame);
 /* What people call the frame: the innermost function of its source with ` at file:line`, else symbol, else
- * module+0xoffset, where of paths only the last part stands. Cut at size (1 or more), ended by NUL; returns the length.
+ * module+0xoffset, where of paths only the last part stands. Cut at size (1 or more), ended by NUL; returns
+ * the length.
  */
 size_t trace_frame_name(const struct cg_trace *trace, uint32_t frame, char *text, size_t size);
 

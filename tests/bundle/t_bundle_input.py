@@ -2,10 +2,13 @@
 """Bundles as the input of import, overview, summary and query; what is refused then (doc/spec/bundle.md 11, doc/spec/cli.md 2 and 3)."""
 import json
 import os
+import re
+import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from bundles import Folder, copy, document, done, equal, failed, interval, manifest, memory, ok, op, publish, read, region, run, seal, stats, tree  # noqa: E402
+from bundles import PROGRAM, Folder, copy, document, done, equal, failed, interval, manifest, memory, ok, op, publish, read, region, run, seal, skip, stats, tree  # noqa: E402
 
 folder = Folder()
 RECORDS = region(op('m', 'mm', 200, 10, api='cuLaunchKernel', grid=[1, 1, 1], correlation=7),
@@ -93,6 +96,15 @@ refused('no trace', sealed(removed('trace.jsonl')), 'trace.jsonl')
 refused('no evidence', sealed(removed('evidence.json')), 'evidence.json')
 refused('another run_id', sealed(lambda bundle: None, run_id='another'), 'run_id')
 refused('a trace that is none', sealed(write('trace.jsonl', b'x\n')), 'trace.jsonl:1')
+bad = sealed(write('trace.jsonl', b'x\n'))
+write('trace.jsonl', b'x\n\n')(bad)
+refused('a trace that is none, of another size', bad, 'trace.jsonl: 3 bytes')
+bad = sealed(write('trace.jsonl', b'x\n' * 700000))
+write('trace.jsonl', b'x\n' * 699999 + b'y\n')(bad)
+refused('a trace that is none, changed far behind its defect', bad, 'trace.jsonl: its SHA-256')
+bad = sealed(write('trace.jsonl', b'x\n'))
+write('report.md', read(os.path.join(bad, 'report.md')).replace(b'e', b'E', 1))(bad)
+refused('a trace that is none beside a changed report', bad, 'report.md: its SHA-256')
 refused('a compressed trace', sealed(write('trace.jsonl', __import__('gzip').compress(read(os.path.join(GOOD, 'trace.jsonl'))))), 'trace.jsonl:1')
 refused('evidence that is not JSON', sealed(write('evidence.json', b'{')), 'evidence.json')
 for schema in ('candle-graph/evidence/4', 'candle-graph/evidence/6'):
@@ -115,6 +127,26 @@ equal(json.loads(run('import', bundle)[1])['facts'][0]['label'], 'another', 'imp
 equal('unknown' in json.loads(run('import', bundle)[1]), False, 'and drops what it does not know')
 bundle = sealed(evidence(lambda value: value['gpu']['provenance'].update(binding='bound')))
 equal(document('overview', bundle)['input']['gpu_identity_bound'], True, 'gpu_identity_bound')
+
+# ---- each file is read once, and nothing outside ----
+if shutil.which('strace') and subprocess.run(['strace', '-f', 'true'], capture_output=True).returncode == 0:
+    for words in (('overview', GOOD), ('query', GOOD, '--kind', 'kernels'), ('compare', '--baseline', GOOD, '--candidate', GOOD, '--structure'), ('series', '--bundle', GOOD)):
+        subprocess.run(['strace', '-f', '-y', '-o', folder('calls'), '-e', 'trace=%file,%desc', PROGRAM, *words, '-o', folder('answer')], capture_output=True)
+        calls = read(folder('calls')).decode()
+        got = {}
+        for path, count in re.findall(r'\b(?:read|pread64)\(\d+<([^>]*)>.* = (\d+)$', calls, re.M):
+            if path.startswith(GOOD + '/'):
+                got[path[len(GOOD) + 1:]] = got.get(path[len(GOOD) + 1:], 0) + int(count)
+        times = 2 if words[0] == 'compare' else 1
+        expected = {f['path']: times * f['bytes'] for f in manifest(GOOD)['files']}
+        manifest_reads = got.pop('bundle.json') / os.path.getsize(os.path.join(GOOD, 'bundle.json'))
+        equal((got, manifest_reads), (expected, times * 2), f'{words[0]}: every file is read once, the manifest once more at the end')
+        lines = calls.splitlines()
+        first = next(i for i, line in enumerate(lines) if 'openat' in line and GOOD in line)
+        outside = [line for line in lines[first:] if re.search(r'\bopen(at)?\(AT_FDCWD', line) and not any(name in line for name in (GOOD, '/.cg-analyze.', 'openssl.cnf', '/proc/', '/sys/'))]
+        equal(outside, [], f'{words[0]}: nothing outside is opened')
+else:
+    skip('each file is read once', 'strace cannot be used here')
 
 # ---- never into it ----
 before = tree(GOOD)

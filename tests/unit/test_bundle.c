@@ -24,7 +24,8 @@ static const char trace_text_[] =
     "\"operations\":\"none\",\"logical_memory\":\"none\",\"physical_memory\":\"none\",\"device_timing\":"
     "\"none\"},"
     "\"tags\":{}}\n"
-    "{\"kind\":\"span_start\",\"id\":\"m\",\"name\":\"m\",\"start_ns\":0,\"span_kind\":\"module\",\"measured\":"
+    "{\"kind\":\"span_start\",\"id\":\"m\",\"name\":\"m\",\"start_ns\":0,\"span_kind\":\"module\","
+    "\"measured\":"
     "true}\n"
     "{\"kind\":\"span_end\",\"id\":\"m\",\"duration_ns\":9}\n"
     "{\"kind\":\"terminal\",\"outcome\":\"complete\",\"timestamp_ns\":9}\n";
@@ -104,6 +105,39 @@ static void every_byte_of_every_declared_file(void **state)
     bundle_close(&bundle);
 }
 
+/* What is parsed is what is hashed: a changed byte is a wrong digest, whatever the parser makes of it. */
+static void every_byte_that_is_loaded(void **state)
+{
+    static const char *const names[] = {"trace.jsonl", "evidence.json"};
+    static char bytes[1 << 20];
+    struct bundle_load load = {.packet_wanted = true};
+    struct bundle bundle;
+    struct cg_error error;
+    size_t length;
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int fd = open_file(names[i], bytes, sizeof bytes, &length);
+        for (size_t at = 0; at < length; at++) {
+            char other = (char)(bytes[at] ^ 1 << at % 8);
+            assert_int_equal(pwrite(fd, &other, 1, (off_t)at), 1);
+            assert_int_equal(bundle_load(root, &load, &bundle, &error), CG_EXIT_INPUT);
+            assert_int_equal(pwrite(fd, &bytes[at], 1, (off_t)at), 1);
+            assert_non_null(strstr(error.message, names[i]));
+            assert_non_null(strstr(error.message, "its SHA-256 is"));
+            assert_null(load.trace);
+            assert_null(load.packet);
+        }
+        close(fd);
+    }
+    assert_int_equal(bundle_load(root, &load, &bundle, &error), 0);
+    assert_int_equal(load.packet_length, length); /* evidence.json came last */
+    assert_memory_equal(load.packet, bytes, length);
+    assert_int_equal(load.trace->span.rows, 1);
+    trace_free(load.trace);
+    free(load.packet);
+    bundle_close(&bundle);
+}
+
 /* Only the run id is not vouched for by anything else; then the digest of the manifest tells. */
 static void every_byte_of_the_manifest(void **state)
 {
@@ -137,13 +171,12 @@ static void only_what_was_hashed_is_read(void **state)
     static const char *const consumed[] = {"trace.jsonl"};
     char path[sizeof root + 64], other[sizeof root + 64];
     struct bundle bundle;
+    struct bundle_load load = {0};
     struct cg_error error;
-    struct cg_trace *trace;
     (void)state;
-    assert_int_equal(bundle_verify(root, false, &bundle, &error), 0);
-    assert_int_equal(bundle_load_trace(&bundle, NULL, &trace, &error), 0);
-    assert_int_equal(bundle_same_run_id(&bundle, trace, &error), 0);
-    trace_free(trace);
+    assert_int_equal(bundle_load(root, &load, &bundle, &error), 0);
+    trace_free(load.trace);
+    assert_null(load.packet);
     assert_int_equal(bundle_unchanged(&bundle, consumed, 1, &error), 0);
     snprintf(path, sizeof path, "%s/trace.jsonl", root);
     snprintf(other, sizeof other, "%s/copy", folder);
@@ -154,7 +187,8 @@ static void only_what_was_hashed_is_read(void **state)
     close(from);
     close(to);
     assert_int_equal(rename(other, path), 0); /* the same bytes in another file */
-    assert_int_equal(bundle_load_trace(&bundle, NULL, &trace, &error), CG_EXIT_INPUT);
+    assert_int_equal(bundle_open_file(&bundle, "trace.jsonl", &error), -1);
+    assert_int_equal(error.status, CG_EXIT_INPUT);
     assert_int_equal(bundle_unchanged(&bundle, consumed, 1, &error), CG_EXIT_INPUT);
     bundle_close(&bundle);
     assert_int_equal(bundle_verify(root, false, &bundle, &error), 0);
@@ -183,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(safe_paths),
         cmocka_unit_test(every_byte_of_every_declared_file),
+        cmocka_unit_test(every_byte_that_is_loaded),
         cmocka_unit_test(every_byte_of_the_manifest),
         cmocka_unit_test(only_what_was_hashed_is_read),
     };
