@@ -7,13 +7,8 @@
 
 #include "common/event_table.h"
 #include "common/json_doc.h"
-#include "common/jsonl_text.h"
+#include "common/jsonl_parts.h"
 
-/* Keys as literals, made from the event table: op_bytes is `,"bytes":`, op_q_api is `,"api":"`. */
-#define UNUSED __attribute__((unused))
-#define KEYS(prefix, id, wire)                                                                               \
-    static const char prefix##_##id[] UNUSED = ",\"" wire "\":";                                             \
-    static const char prefix##_q_##id[] UNUSED = ",\"" wire "\":\"";
 #define SPAN_START_KEY(id, wire, type, presence, argument, meaning)    KEYS(span_start, id, wire)
 #define SPAN_END_KEY(id, wire, type, presence, argument, meaning)      KEYS(span_end, id, wire)
 #define OP_KEY(id, wire, type, presence, argument, meaning)            KEYS(op, id, wire)
@@ -29,11 +24,6 @@ CG_MEMORY_FIELDS(MEMORY_KEY)
 CG_MEMORY_EXTRAS(MEMORY_KEY)
 CG_DEVICE_MEMORY_FIELDS(DEVICE_MEMORY_KEY)
 
-/* begin_op is `{"kind":"op"` and so on. */
-#define KIND_BEGIN(suffix, member, wire, fields, extras, meaning)                                            \
-    static const char begin_##member[] UNUSED = "{\"kind\":\"" wire "\"";
-CG_KINDS(KIND_BEGIN)
-
 #define WIRE(suffix, wire) wire,
 static const char *const memory_kinds[] = {CAP_MEMORY_KINDS(WIRE)};
 static const char *const end_reasons[] = {CAP_END_REASONS(WIRE)};
@@ -45,11 +35,6 @@ static const uint8_t step_category[] = {CG_CATEGORY_OTHER, [1 + CG_STEP_FORWARD]
                                         [1 + CG_STEP_OPTIMIZER] = CG_CATEGORY_OPTIMIZER};
 
 enum { LINE_BYTES = 1536 }; /* an op and a memory line without their names */
-
-static char *put_text(char *out, const char *text)
-{
-    return jsonl_bytes(out, text, strlen(text));
-}
 
 const char *jsonl_string_at(const struct jsonl_state *state, uint32_t number, uint32_t *head)
 {
@@ -110,12 +95,6 @@ bool jsonl_apis(struct jsonl_api *apis, uint32_t count, uint32_t first, const ch
 
 /* ---- parts of lines ---- */
 
-static char *put_span_id(char *out, uint32_t span)
-{
-    out = jsonl_literal(out, "span:");
-    return jsonl_u64(out, span);
-}
-
 static char *put_device(struct jsonl_state *state, char *out, uint8_t device)
 {
     if (device == CAP_NO_DEVICE) return jsonl_literal(out, "cpu");
@@ -131,13 +110,7 @@ static const struct jsonl_api *api_of(const struct jsonl_state *state, uint16_t 
     return api < state->api_count ? &state->apis[api] : &unknown;
 }
 
-static void saw(struct jsonl_state *state, uint64_t ns)
-{
-    if (ns > state->written.latest_ns) state->written.latest_ns = ns;
-}
-
-/* A name as it stands in a line; over JSONL_NAME_MAX bytes: a prefix, '#' and the XXH64 of the whole. */
-static char *put_name(char *out, const char *name, size_t length, bool *replaced)
+char *jsonl_put_name(char *out, const char *name, size_t length, bool *replaced)
 {
     size_t prefix;
 
@@ -159,9 +132,8 @@ static bool first_whole(struct jsonl_state *state, uint32_t number)
     return true;
 }
 
-/* The extra fields of a name that its line does not hold exactly. The keys are those of the line's kind. */
-static char *put_name_extras(struct jsonl_state *state, char *out, uint32_t number, bool replaced,
-                             const char *full_key, const char *raw_key)
+char *jsonl_put_name_extras(struct jsonl_state *state, char *out, uint32_t number, bool replaced,
+                            const char *full_key, const char *raw_key)
 {
     uint32_t head;
     const char *name;
@@ -211,13 +183,6 @@ static char *put_stream(const struct jsonl_state *state, char *out, uint32_t str
     return out;
 }
 
-static char *put_number(char *out, const char *key, size_t key_length, uint64_t value)
-{
-    out = jsonl_bytes(out, key, key_length);
-    return jsonl_u64(out, value);
-}
-#define put_field(out, key, value) put_number((out), (key), sizeof(key) - 1, (value))
-
 /* ---- op ---- */
 
 /* The fields of the format. name: of a launch, else 0 and the entry point gives it. */
@@ -238,7 +203,7 @@ static char *op_head(struct jsonl_state *state, char *out, const struct cap_reco
     *out++ = '"';
     out = jsonl_literal(out, op_q_op_name);
     if (CAP_STRING_LENGTH(head) > 0)
-        out = put_name(out, text, CAP_STRING_LENGTH(head), replaced);
+        out = jsonl_put_name(out, text, CAP_STRING_LENGTH(head), replaced);
     else
         out = jsonl_bytes(out, api->name, api->base_length);
     *out++ = '"';
@@ -317,7 +282,7 @@ static char *put_launch(struct jsonl_state *state, char *out, const struct cap_r
         out = put_field(out, op_shared_bytes, record->launch.shared);
     }
     out = put_stream(state, out, record->launch.stream);
-    out = put_name_extras(state, out, record->launch.name, replaced, op_q_name_full, op_q_name_raw);
+    out = jsonl_put_name_extras(state, out, record->launch.name, replaced, op_q_name_full, op_q_name_raw);
     return op_end(out, record);
 }
 
@@ -471,7 +436,7 @@ static char *put_span_begin(struct jsonl_state *state, char *out, const struct c
                             int32_t tid)
 {
     unsigned step = (record->flags & CAP_FLAG_STEP) >> 4;
-    uint64_t ns = cap_ns(&state->clock, record->begin);
+    uint64_t ns = jsonl_begin_ns(state, record);
     uint32_t head;
     const char *name = jsonl_string_at(state, record->span_data.name, &head);
     bool replaced = false;
@@ -485,7 +450,7 @@ static char *put_span_begin(struct jsonl_state *state, char *out, const struct c
     out = put_span_id(out, record->span_data.parent);
     *out++ = '"';
     out = jsonl_literal(out, span_start_q_name);
-    out = put_name(out, name, CAP_STRING_LENGTH(head), &replaced);
+    out = jsonl_put_name(out, name, CAP_STRING_LENGTH(head), &replaced);
     *out++ = '"';
     out = put_field(out, span_start_start_ns, ns);
     out = jsonl_literal(out, span_start_q_span_kind);
@@ -493,7 +458,7 @@ static char *put_span_begin(struct jsonl_state *state, char *out, const struct c
         out, cg_name_SPAN_KIND[record->span_data.kind < CG_SPAN_KIND_COUNT ? record->span_data.kind : 0]);
     *out++ = '"';
     out = jsonl_literal(out, span_start_measured);
-    out = jsonl_literal(out, "false");
+    out = put_text(out, record->flags & CAP_FLAG_MEASURED ? "true" : "false");
     if (step >= 1 && step <= CG_STEP_COUNT) {
         state->written.steps |= 1u << (step - 1);
         out = jsonl_literal(out, span_start_q_step);
@@ -501,8 +466,8 @@ static char *put_span_begin(struct jsonl_state *state, char *out, const struct c
         *out++ = '"';
     }
     out = put_span_extras(state, out, record, tid);
-    out = put_name_extras(state, out, record->span_data.name, replaced, span_start_q_name_full,
-                          span_start_q_name_raw);
+    out = jsonl_put_name_extras(state, out, record->span_data.name, replaced, span_start_q_name_full,
+                                span_start_q_name_raw);
     return jsonl_literal(out, "}\n");
 }
 
@@ -555,11 +520,13 @@ char *jsonl_own_span(char *out, uint32_t span, uint32_t parent, const char *name
 static char *put_span_end(struct jsonl_state *state, char *out, const struct cap_record *record,
                           int32_t ended_by)
 {
-    uint64_t begin = cap_ns(&state->clock, record->begin);
-    uint64_t end = cap_ns(&state->clock, record->begin + record->ticks);
+    uint64_t begin = jsonl_begin_ns(state, record), end = jsonl_end_ns(state, record);
 
     saw(state, end);
-    return span_end(out, record->span, end - begin, ended_by, (record->flags & CAP_FLAG_CLIPPED_END) != 0);
+    out = span_end(out, record->span, end - begin, ended_by, (record->flags & CAP_FLAG_CLIPPED_END) != 0);
+    if (record->type == CAP_SPAN_END && record->flags & CAP_FLAG_CALL_EDGE)
+        out = jsonl_call_edge(out, record->span_data.parent, record->span, end - begin);
+    return out;
 }
 
 /* A span of two calls that may come from two threads: written when it has ended, by the one that ended it. */
@@ -575,13 +542,16 @@ static char *put_span(struct jsonl_state *state, char *out, const struct cap_rec
 
 static char *put_sample(struct jsonl_state *state, char *out, const struct cap_record *record)
 {
-    uint64_t ns = cap_ns(&state->clock, record->begin);
+    uint64_t ns = jsonl_begin_ns(state, record);
 
     saw(state, ns);
     out = jsonl_literal(out, begin_device_memory);
     out = put_field(out, device_memory_timestamp_ns, ns);
     out = jsonl_literal(out, device_memory_q_device);
-    out = put_device(state, out, record->device);
+    if (record->flags & CAP_FLAG_DEVICE_TEXT)
+        out = jsonl_put_device(state, out, (uint32_t)record->result);
+    else
+        out = put_device(state, out, record->device);
     *out++ = '"';
     if (record->sample.used != UINT64_MAX)
         out = put_field(out, device_memory_used_bytes, record->sample.used);
@@ -600,6 +570,7 @@ size_t jsonl_bound(const struct jsonl_state *state, const struct cap_record *rec
 {
     uint32_t head = 0;
 
+    if (jsonl_is_api(record->type)) return jsonl_api_bound(state, record);
     if (record->type == CAP_LAUNCH)
         jsonl_string_at(state, record->launch.name, &head);
     else if (record->type == CAP_SPAN_BEGIN || record->type == CAP_SPAN)
@@ -633,7 +604,11 @@ char *jsonl_record(struct jsonl_state *state, char *out, const struct cap_record
         return put_span(state, out, record, tid);
     case CAP_SAMPLE:
         return put_sample(state, out, record);
-    default:
+    case CAP_INTERVAL:
+    case CAP_PAD:
+    case CAP_TYPE_COUNT:
         return out;
+    default:
+        return jsonl_api_record(state, out, record, tid);
     }
 }

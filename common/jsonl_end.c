@@ -24,6 +24,13 @@ static const struct {
     {"call", 1u << CAP_CALL},
     {"span", 1u << CAP_SPAN_BEGIN | 1u << CAP_SPAN},
     {"sample", 1u << CAP_SAMPLE},
+    {"api_op", 1u << CAP_API_OP},
+    {"api_tensor", 1u << CAP_TENSOR},
+    {"api_statistics", 1u << CAP_STATS | 1u << CAP_SCALAR},
+    {"api_storage", 1u << CAP_API_ALLOC | 1u << CAP_API_FREE},
+    {"api_interval", 1u << CAP_API_INTERVAL},
+    {"api_gradient", 1u << CAP_GRADIENT},
+    {"api_edge", 1u << CAP_DATA_EDGE},
 };
 enum { FAMILIES = sizeof families / sizeof *families };
 

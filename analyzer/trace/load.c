@@ -6,9 +6,9 @@
 #include <time.h>
 
 #include "analyzer/trace/columns.h"
-#include "analyzer/trace/dense.h"
 #include "analyzer/trace/input.h"
 #include "analyzer/trace/sequence.h"
+#include "common/dense.h"
 #include "common/utf8.h"
 
 enum { BATCH = 64, BATCH_BYTES = 4 << 20 };
@@ -96,10 +96,10 @@ static bool resolve(struct loader *loader, cg_str dtype, struct cg_list shape, u
     struct cg_text text = trace_text(loader->trace, dtype);
     if (loader->dtype_cache[slot].dtype != dtype) {
         loader->dtype_cache[slot].dtype = dtype;
-        loader->dtype_cache[slot].bytes = dense_element_bytes(text);
+        loader->dtype_cache[slot].bytes = dense_element_bytes(text.bytes, text.length);
     }
     return loader->dtype_cache[slot].bytes != 0 &&
-           dense_bytes(loader->decoder.u64_pool + shape.first, shape.count, text, bytes);
+           dense_bytes(loader->decoder.u64_pool + shape.first, shape.count, text.bytes, text.length, bytes);
 }
 
 /* doc/spec/trace.md 8: footprints that the producer left out. */
