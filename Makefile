@@ -14,7 +14,7 @@ CUDA_INCLUDE := $(firstword $(foreach d,$(CUDA_HOME)/include /usr/local/cuda/inc
 
 OPT      ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wconversion -Werror
-CPPFLAGS += -D_GNU_SOURCE -DCGT_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen
+CPPFLAGS += -D_GNU_SOURCE -DCGT_VERSION='"$(VERSION)"' -DVIEWER_ASSETS='"$(BUILD)/gen/viewer"' -I. -I$(BUILD)/gen
 ALL_CFLAGS := -std=gnu17 $(OPT) $(WARN) -fno-strict-aliasing -ffp-contract=off -MMD -MP $(CPPFLAGS) $(SANITIZE) $(CFLAGS)
 CUDA_CPPFLAGS := -isystem $(CUDA_INCLUDE)
 
@@ -80,7 +80,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libanalyzer.a $(BUIL
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -lcmocka $(ANALYZER_LIBS)
 BENCH_BIN := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
 
-include $(sort $(wildcard tests/*/build.mk examples/build.mk man/build.mk))
+include $(sort $(wildcard analyzer/*/build.mk tests/*/build.mk examples/build.mk man/build.mk))
 
 products: $(PRODUCTS)
 tests: products $(UNIT_BIN) $(TEST_TARGETS)

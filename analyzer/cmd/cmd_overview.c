@@ -1,16 +1,10 @@
 /* overview: a bounded first look (doc/spec/cli.md 5.2). */
-#include "analyzer/cmd/document.h"
+#include "analyzer/cmd/overview.h"
+
 #include "analyzer/cmd/gpu_view.h"
 #include "analyzer/cmd/query.h"
-#include "analyzer/cmd/rankings.h"
 
 enum { OVERVIEW_ROWS = 20, OVERVIEW_SPANS = 5 };
-
-struct overview {
-    const struct command_input *input;
-    struct rankings rankings;
-    bool people; /* laid out for a table */
-};
 
 static const struct evidence *evidence_of(const void *object)
 {
@@ -265,7 +259,7 @@ static const struct json_member members[] = {
     {"gaps", emit_bounded_gaps, NULL},
 };
 
-static void emit(struct json_doc *doc, const void *object)
+void emit_overview(struct json_doc *doc, const void *object)
 {
     doc_members(doc, members, sizeof members / sizeof *members, object);
 }
@@ -289,7 +283,7 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     status = rankings_make(&input.evidence, &overview.rankings, error);
     if (status == 0) {
         struct document document = {
-            .order = DOC_SORTED, .emit = emit, .people = emit_people, .object = &overview};
+            .order = DOC_SORTED, .emit = emit_overview, .people = emit_people, .object = &overview};
         status = document_write(arguments, &input, &document, error);
         rankings_free(&overview.rankings);
     }

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "analyzer/cmd/progress.h"
+#include "analyzer/evidence/nsight.h"
 #include "common/utf8.h"
 
 static char *join(const char *directory, const char *name)
@@ -62,7 +64,7 @@ static int refuse_augmented(const char *directory, struct cg_error *error)
     return 0;
 }
 
-static int resolve_directory(struct command_input *input, struct cg_error *error)
+static int resolve_directory(struct command_input *input, struct input_needs needs, struct cg_error *error)
 {
     const char *path = input->requested_path;
     bool bundle;
@@ -78,10 +80,10 @@ static int resolve_directory(struct command_input *input, struct cg_error *error
     struct stat found;
     if (stat(input->trace_path, &found) != 0 || !S_ISREG(found.st_mode))
         return cg_fail(error, CG_EXIT_INPUT, "%s: a directory without a regular trace.jsonl", path);
-    return refuse_augmented(path, error);
+    return needs.augmented ? 0 : refuse_augmented(path, error);
 }
 
-static int resolve_file(struct command_input *input, struct cg_error *error)
+static int resolve_file(struct command_input *input, struct input_needs needs, struct cg_error *error)
 {
     char *parent = parent_of(input->requested_path);
     if (!parent) return cg_out_of_memory(error);
@@ -92,14 +94,14 @@ static int resolve_file(struct command_input *input, struct cg_error *error)
         input->trace_path = join(parent, "trace.jsonl");
         return input->trace_path ? 0 : cg_out_of_memory(error);
     }
-    if (status == 0) status = refuse_augmented(parent, error);
+    if (status == 0 && !needs.augmented) status = refuse_augmented(parent, error);
     free(parent);
     if (status) return status;
     input->trace_path = strdup(input->requested_path);
     return input->trace_path ? 0 : cg_out_of_memory(error);
 }
 
-static int resolve(struct command_input *input, struct cg_error *error)
+static int resolve(struct command_input *input, struct input_needs needs, struct cg_error *error)
 {
     const char *path = input->requested_path;
     if (utf8_valid_length(path, strlen(path)) != strlen(path))
@@ -111,10 +113,10 @@ static int resolve(struct command_input *input, struct cg_error *error)
     struct stat found;
     if (stat(path, &found) != 0)
         return cg_fail(error, errno == EACCES ? CG_EXIT_IO : CG_EXIT_INPUT, "%s: %s", path, strerror(errno));
-    if (S_ISDIR(found.st_mode)) return resolve_directory(input, error);
+    if (S_ISDIR(found.st_mode)) return resolve_directory(input, needs, error);
     if (!S_ISREG(found.st_mode))
         return cg_fail(error, CG_EXIT_INPUT, "%s: not a regular file (use - for standard input)", path);
-    return resolve_file(input, error);
+    return resolve_file(input, needs, error);
 }
 
 int command_input_raw(const char *path, char **trace_path, struct cg_error *error)
@@ -208,9 +210,13 @@ static int find_newest(char **path, struct cg_error *error)
 static int load_raw(struct command_input *input, struct input_needs needs,
                     const struct cg_load_options *options, struct cg_error *error)
 {
+    struct gpu_evidence gpu;
     int status = trace_load(input->trace_path, options, &input->trace, error);
+    if (status == 0 && needs.nsight_dir)
+        status = nsight_load_for(AT_FDCWD, needs.nsight_dir, input->trace, &gpu, error);
     if (status != 0) return status;
-    status = evidence_make(input->trace, NULL, needs.parts, &input->evidence, error);
+    status =
+        evidence_make(input->trace, needs.nsight_dir ? &gpu : NULL, needs.parts, &input->evidence, error);
     input->evidence_made = status == 0;
     return status;
 }
@@ -277,7 +283,11 @@ int command_input_open(const char *path, struct input_needs needs, struct comman
     } else {
         status = find_newest(&input->requested_path, error);
     }
-    if (status == 0) status = resolve(input, error);
+    if (status == 0) status = resolve(input, needs, error);
+    if (status == 0 && input->bundle_root && needs.nsight_dir)
+        status = cg_fail(error, CG_EXIT_USAGE,
+                         "%s: a bundle, whose Nsight reports are in it: leave --nsight-dir out",
+                         input->requested_path);
     if (status == 0) status = load(input, needs, error);
     if (status != 0) command_input_close(input);
     return status;

@@ -20,6 +20,8 @@ struct command_input {
 struct input_needs {
     bool extras;    /* fields beyond the format */
     unsigned parts; /* EVIDENCE_NODES, EVIDENCE_EDGES */
+    const char *nsight_dir; /* reports to read with a raw trace; NULL: none */
+    bool augmented;         /* a raw trace beside evidence or reports is taken too (doc/spec/cli.md 2.4) */
 };
 
 /* Resolves path step by step, loads the trace and derives its evidence. NULL stands for the newest trace in

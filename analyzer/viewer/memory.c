@@ -1,0 +1,359 @@
+#include "analyzer/viewer/memory.h"
+
+#include <stdlib.h>
+
+#include "analyzer/planes/array.h"
+#include "analyzer/planes/order.h"
+#include "analyzer/viewer/groups.h"
+
+enum { POINTS_MAX = 8192, GROUPS_SHOWN = 8, ROWS_SHOWN = 200, SAMPLES_MAX = 8192 };
+
+struct json_doc *part_document(struct buffer *raw)
+{
+    return doc_start(DOC_COMPACT, DOC_DECLARED, buffer_sink, raw);
+}
+
+static uint64_t clamp(unsigned __int128 value)
+{
+    return value > UINT64_MAX ? UINT64_MAX : (uint64_t)value;
+}
+
+/* ---- the curve: of the points of each bucket the highest, and the last ---- */
+
+struct point {
+    uint64_t timestamp, live, by_category[CG_CATEGORY_COUNT];
+    uint64_t stands_for;
+};
+struct curve {
+    struct point *points;
+    size_t count;
+    unsigned bits; /* buckets of 2^bits ns */
+};
+
+static void visit(void *context, const struct memory_point *seen)
+{
+    struct curve *curve = context;
+    struct point point = {.timestamp = seen->timestamp_ns, .live = clamp(seen->live_bytes), .stands_for = 1};
+    for (size_t i = 0; i < seen->category_count; i++)
+        point.by_category[seen->by_category[i].key] = clamp(seen->by_category[i].bytes);
+    struct point *last = curve->count ? &curve->points[curve->count - 1] : NULL;
+    if (last && last->timestamp >> curve->bits == point.timestamp >> curve->bits && curve->bits > 0) {
+        uint64_t stands_for = last->stands_for + 1;
+        if (point.live >= last->live) *last = point;
+        last->stands_for = stands_for;
+    } else {
+        curve->points[curve->count++] = point;
+    }
+}
+
+/* The narrowest buckets of which there are not too many. */
+static unsigned bucket_bits(uint64_t first, uint64_t last, uint64_t count, uint64_t most)
+{
+    unsigned bits = 0;
+    if (count <= most) return 0;
+    while (bits < 63 && (last >> bits) - (first >> bits) >= most)
+        bits++;
+    return bits;
+}
+
+static bool make_curve(const struct cg_trace *trace, const struct logical_memory *logical,
+                       struct curve *curve)
+{
+    size_t rows = trace->memory.rows;
+    *curve = (struct curve){0};
+    if (rows == 0) return true;
+    curve->bits = bucket_bits(trace->memory.timestamp_ns[ordered_row(logical->order, 0)],
+                              trace->memory.timestamp_ns[ordered_row(logical->order, rows - 1)],
+                              logical->point_count, POINTS_MAX);
+    size_t room = curve->bits == 0 ? logical->point_count : POINTS_MAX + 1;
+    curve->points = array_zeroed(room, sizeof *curve->points);
+    return curve->points && logical_memory_points(trace, logical, visit, curve);
+}
+
+/* ---- live bytes of the largest groups at the points of the curve ---- */
+
+struct follower {
+    struct groups groups;
+    uint64_t live[GROUPS_SHOWN];
+};
+
+static void pack_groups_at(struct follower *followers, uint64_t (*before)[GROUPS_SHOWN],
+                           struct buffer *columns)
+{
+    for (unsigned g = 0; g < BY_CATEGORY; g++)
+        for (unsigned i = 0; i < GROUPS_SHOWN && i < followers[g].groups.count; i++) {
+            buffer_step(&columns[g * GROUPS_SHOWN + i], before[g][i], followers[g].live[i]);
+            before[g][i] = followers[g].live[i];
+        }
+}
+
+static void follow_storage(const struct cg_trace *trace, struct follower *followers, uint32_t storage,
+                           bool frees)
+{
+    for (unsigned g = 0; g < BY_CATEGORY; g++) {
+        uint32_t place = followers[g].groups.place[storage_name(trace, (enum grouping)g, storage)];
+        if (place == 0 || place > GROUPS_SHOWN) continue;
+        uint64_t bytes = trace->memory.bytes[storage];
+        followers[g].live[place - 1] += frees ? -bytes : bytes;
+    }
+}
+
+/* Walks the records by time; a point shows what is live after all of its time. */
+static bool follow(const struct cg_trace *trace, const struct logical_memory *logical,
+                   const struct curve *curve, struct follower *followers, struct buffer *columns)
+{
+    size_t rows = trace->memory.rows;
+    uint32_t *storage =
+        array_raw(rows, sizeof *storage); /* the row that allocated what the row begins or ends */
+    uint64_t before[BY_CATEGORY][GROUPS_SHOWN] = {0};
+    if (!storage) return false;
+    for (size_t i = 0; i < rows; i++)
+        storage[i] = CG_NONE;
+    for (size_t i = 0; i < logical->lifetime_count; i++) {
+        const struct lifetime *lifetime = &logical->lifetimes[i];
+        storage[lifetime->row] = lifetime->row;
+        if (lifetime->end_row != CG_NONE) storage[lifetime->end_row] = lifetime->row;
+    }
+    size_t at = 0;
+    for (size_t p = 0; p < curve->count; p++) {
+        for (; at < rows; at++) {
+            uint32_t row = ordered_row(logical->order, at);
+            if (trace->memory.timestamp_ns[row] > curve->points[p].timestamp) break;
+            if (storage[row] != CG_NONE) follow_storage(trace, followers, storage[row], storage[row] != row);
+        }
+        pack_groups_at(followers, before, columns);
+    }
+    free(storage);
+    return true;
+}
+
+/* Columns: time, live, what it stands for, each category, each group by span, each by call. */
+enum {
+    POINT_TIME,
+    POINT_LIVE,
+    POINT_MORE,
+    POINT_CATEGORY,
+    POINT_GROUP = POINT_CATEGORY + CG_CATEGORY_COUNT,
+    POINT_COLUMNS = POINT_GROUP + BY_CATEGORY * GROUPS_SHOWN
+};
+
+static bool pack_curve(const struct cg_trace *trace, const struct logical_memory *logical,
+                       struct follower *followers, struct curve *curve, struct parts *parts)
+{
+    struct buffer columns[POINT_COLUMNS] = {0};
+    struct point before = {0};
+    for (size_t i = 0; i < curve->count; i++) {
+        const struct point *point = &curve->points[i];
+        buffer_number(&columns[POINT_TIME], point->timestamp - before.timestamp);
+        buffer_step(&columns[POINT_LIVE], before.live, point->live);
+        buffer_number(&columns[POINT_MORE], point->stands_for - 1);
+        for (unsigned c = 0; c < CG_CATEGORY_COUNT; c++)
+            buffer_step(&columns[POINT_CATEGORY + c], before.by_category[c], point->by_category[c]);
+        before = *point;
+    }
+    bool good = follow(trace, logical, curve, followers, columns + POINT_GROUP);
+    return parts_add_columns(parts, "curve", columns, POINT_COLUMNS) && good;
+}
+
+/* ---- storages as blocks ---- */
+
+/* The size from which on storages are shown when there is room for `most`: of those of exactly that size only
+ * the first *equal. */
+static int descending(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a < b) - (a > b);
+}
+
+static bool choose_size(const struct cg_trace *trace, const struct logical_memory *logical, size_t most,
+                        uint64_t *size, size_t *equal)
+{
+    *size = 0;
+    *equal = SIZE_MAX;
+    if (logical->lifetime_count <= most) return true;
+    uint64_t *sizes = array_raw(logical->lifetime_count, sizeof *sizes);
+    if (!sizes) return false;
+    for (size_t i = 0; i < logical->lifetime_count; i++)
+        sizes[i] = trace->memory.bytes[logical->lifetimes[i].row];
+    qsort(sizes, logical->lifetime_count, sizeof *sizes, descending);
+    *size = most ? sizes[most - 1] : UINT64_MAX;
+    *equal = 0;
+    for (size_t i = most; i-- > 0 && sizes[i] == *size;)
+        ++*equal;
+    free(sizes);
+    return true;
+}
+
+static uint64_t address_of(const struct cg_trace *trace, uint32_t row)
+{
+    struct cg_text text = trace_text(trace, trace->memory.address[row]);
+    uint64_t address = 0;
+    for (size_t i = 2; i < text.length; i++) {
+        char digit = text.bytes[i];
+        unsigned value = digit >= '0' && digit <= '9'   ? (unsigned)(digit - '0')
+                         : digit >= 'a' && digit <= 'f' ? (unsigned)(digit - 'a') + 10
+                                                        : 16;
+        if (value == 16) return 0;
+        address = address << 4 | value;
+    }
+    return address;
+}
+
+/* How long it lived + 1, 0: retained; category + 8 when preexisting; address 0: not recorded. */
+enum {
+    BLOCK_START,
+    BLOCK_LIVED,
+    BLOCK_BYTES,
+    BLOCK_CATEGORY,
+    BLOCK_SPAN,
+    BLOCK_CALL,
+    BLOCK_DEVICE,
+    BLOCK_ADDRESS,
+    BLOCK_STORAGE,
+    BLOCK_COLUMNS
+};
+
+static bool pack_blocks(const struct cg_trace *trace, const struct logical_memory *logical, size_t most,
+                        struct names *names, struct parts *parts)
+{
+    const struct cg_memory *memory = &trace->memory;
+    struct buffer columns[BLOCK_COLUMNS] = {0};
+    struct cg_text last = {0};
+    uint64_t size, start = 0, address = 0;
+    size_t equal;
+    if (!choose_size(trace, logical, most, &size, &equal)) return false;
+    for (size_t i = 0; i < logical->lifetime_count; i++) {
+        const struct lifetime *lifetime = &logical->lifetimes[i];
+        uint32_t row = lifetime->row;
+        if (memory->bytes[row] < size || (memory->bytes[row] == size && equal-- == 0)) {
+            equal += memory->bytes[row] == size;
+            continue;
+        }
+        buffer_step(&columns[BLOCK_START], start, memory->timestamp_ns[row]);
+        start = memory->timestamp_ns[row];
+        buffer_number(&columns[BLOCK_LIVED],
+                      lifetime->end_row == CG_NONE ? 0 : lifetime_end(trace, lifetime) - start + 1);
+        buffer_number(&columns[BLOCK_BYTES], memory->bytes[row]);
+        buffer_number(&columns[BLOCK_CATEGORY], memory->category[row] + (memory->preexisting[row] ? 8u : 0u));
+        buffer_number(&columns[BLOCK_SPAN], names_use(names, storage_name(trace, BY_SPAN, row)));
+        buffer_number(&columns[BLOCK_CALL], names_use(names, storage_name(trace, BY_CALL, row)));
+        buffer_number(&columns[BLOCK_DEVICE], names_use(names, memory->device[row]));
+        buffer_step(&columns[BLOCK_ADDRESS], address, address_of(trace, row));
+        address = address_of(trace, row);
+        buffer_text(&columns[BLOCK_STORAGE], &last,
+                    text_beginning(trace_text(trace, memory->storage_id[row]), NAME_BYTES_MAX));
+    }
+    return parts_add_columns(parts, "blocks", columns, BLOCK_COLUMNS);
+}
+
+/* ---- samples ---- */
+
+/* Values are written + 1; 0 is not measured. */
+enum {
+    SAMPLE_TIME,
+    SAMPLE_DEVICE,
+    SAMPLE_USED,
+    SAMPLE_FREE,
+    SAMPLE_RESERVED,
+    SAMPLE_CAPACITY,
+    SAMPLE_COLUMNS
+};
+
+static bool pack_samples(const struct cg_trace *trace, const struct physical_memory *physical,
+                         struct names *names, struct parts *parts)
+{
+    const struct cg_device_memory *samples = &trace->device_memory;
+    struct buffer columns[SAMPLE_COLUMNS] = {0};
+    size_t stride = samples->rows / SAMPLES_MAX + 1;
+    uint64_t time = 0;
+    for (size_t i = 0; physical->present && i < samples->rows; i += stride) {
+        /* Of the samples that are passed over, the one with the most in use is the one shown. */
+        uint32_t row = physical->order[i];
+        for (size_t k = i + 1; k < samples->rows && k < i + stride; k++)
+            if (samples->used_bytes[physical->order[k]] > samples->used_bytes[row]) row = physical->order[k];
+        buffer_number(&columns[SAMPLE_TIME], samples->timestamp_ns[row] - time);
+        time = samples->timestamp_ns[row];
+        buffer_number(&columns[SAMPLE_DEVICE], names_use(names, samples->device[row]));
+        buffer_number(&columns[SAMPLE_USED], samples->used_bytes_set[row] ? samples->used_bytes[row] + 1 : 0);
+        buffer_number(&columns[SAMPLE_FREE], samples->free_bytes_set[row] ? samples->free_bytes[row] + 1 : 0);
+        buffer_number(&columns[SAMPLE_RESERVED],
+                      samples->reserved_bytes_set[row] ? samples->reserved_bytes[row] + 1 : 0);
+        buffer_number(&columns[SAMPLE_CAPACITY],
+                      samples->capacity_bytes_set[row] ? samples->capacity_bytes[row] + 1 : 0);
+    }
+    return parts_add_columns(parts, "samples", columns, SAMPLE_COLUMNS);
+}
+
+/* ---- the document ---- */
+
+static void emit_groups(struct json_doc *doc, struct names *names, const char *key, enum grouping grouping,
+                        const struct groups *groups)
+{
+    size_t shown = groups->count < ROWS_SHOWN ? groups->count : ROWS_SHOWN;
+    doc_key(doc, key);
+    doc_object(doc);
+    doc_member_u64(doc, "displayed", shown);
+    doc_member_u64(doc, "total", groups->count);
+    doc_key(doc, "rows");
+    doc_array(doc);
+    for (size_t i = 0; i < shown; i++) {
+        const struct group *group = &groups->list[i];
+        doc_object(doc);
+        if (grouping == BY_CATEGORY)
+            doc_member_string(doc, "category", cg_name_CATEGORY[group->name - 1]);
+        else
+            doc_member_u64(doc, "name", names_use(names, group->name));
+        doc_member_u64(doc, "bytes_at_peak", group->bytes);
+        doc_member_u64(doc, "storages_at_peak", group->storages);
+        doc_member_u64(doc, "allocated_bytes", group->allocated_bytes);
+        doc_member_u64(doc, "allocations", group->allocations);
+        doc_object_end(doc);
+    }
+    doc_array_end(doc);
+    doc_object_end(doc);
+}
+
+static void emit_memory_document(struct json_doc *doc, const struct cg_trace *trace,
+                                 const struct logical_memory *logical, const struct curve *curve,
+                                 const struct follower *followers, struct names *names)
+{
+    doc_object(doc);
+    doc_member_bool(doc, "present", logical->present);
+    doc_member_u64(doc, "points", logical->point_count);
+    doc_member_u64(doc, "points_shown", curve->count);
+    doc_member_u64(doc, "bucket_ns", curve->bits ? UINT64_C(1) << curve->bits : 0);
+    doc_member_u64(doc, "storages", logical->lifetime_count);
+    doc_member_u64(doc, "samples", trace->device_memory.rows);
+    doc_member_u64(doc, "groups_shown", GROUPS_SHOWN);
+    doc_key(doc, "categories");
+    doc_array(doc);
+    for (unsigned i = 0; i < CG_CATEGORY_COUNT; i++)
+        doc_string(doc, cg_name_CATEGORY[i]);
+    doc_array_end(doc);
+    emit_groups(doc, names, "by_span", BY_SPAN, &followers[BY_SPAN].groups);
+    emit_groups(doc, names, "by_call", BY_CALL, &followers[BY_CALL].groups);
+    emit_groups(doc, names, "by_category", BY_CATEGORY, &followers[BY_CATEGORY].groups);
+    doc_object_end(doc);
+}
+
+bool memory_pack(const struct cg_trace *trace, const struct logical_memory *logical,
+                 const struct physical_memory *physical, size_t most, struct names *names,
+                 struct parts *parts)
+{
+    struct curve curve = {0};
+    struct follower followers[GROUPING_COUNT] = {0};
+    struct buffer raw = {0};
+    bool good = make_curve(trace, logical, &curve);
+    for (unsigned g = 0; g < GROUPING_COUNT && good; g++)
+        good = groups_make(trace, logical, (enum grouping)g, &followers[g].groups);
+    struct json_doc *doc = good ? part_document(&raw) : NULL;
+    if (doc) emit_memory_document(doc, trace, logical, &curve, followers, names);
+    good = doc && doc_finish(doc) == 0 && parts_add(parts, "memory", &raw) &&
+           pack_curve(trace, logical, followers, &curve, parts) &&
+           pack_samples(trace, physical, names, parts) && pack_blocks(trace, logical, most, names, parts);
+    for (unsigned g = 0; g < GROUPING_COUNT; g++)
+        groups_free(&followers[g].groups);
+    buffer_free(&raw);
+    free(curve.points);
+    return good;
+}

@@ -1,0 +1,71 @@
+// Values as people write them; the same steps as cg-analyze's tables (analyzer/cmd/units.h).
+
+const TIME = [['ns', 1], ['µs', 1e3], ['ms', 1e6], ['s', 1e9]];
+const BYTES = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
+
+function figures(value) {
+    const size = Math.abs(value);
+    return value.toFixed(size >= 100 ? 1 : size >= 10 ? 2 : 3);
+}
+
+export function duration(ns) {
+    if (ns === null || ns === undefined) return '–';
+    const value = Number(ns);
+    const [unit, scale] = TIME.findLast(([, least]) => Math.abs(value) >= least) ?? TIME[0];
+    return scale === 1 ? String(ns) + ' ns' : figures(value / scale) + ' ' + unit;
+}
+
+export function bytes(count) {
+    if (count === null || count === undefined) return '–';
+    let value = Number(count);
+    let step = 0;
+    for (; Math.abs(value) >= 1024 && step < BYTES.length - 1; step++) value /= 1024;
+    return (step === 0 ? String(count) : figures(value)) + ' ' + BYTES[step];
+}
+
+export function count(value) {
+    if (value === null || value === undefined) return '–';
+    return String(value).replace(/\B(?=(\d{3})+$)/g, '\u202f');
+}
+
+export function percent(part, whole) {
+    return Number(whole) === 0 ? '–' : ((100 * Number(part)) / Number(whole)).toFixed(1) + ' %';
+}
+
+export function unitOf(key) {
+    if (/(^|_)ns$/.test(key)) return 'ns';
+    if (/bytes_per_second$/.test(key)) return 'rate';
+    if (/(^|_)bytes($|_)/.test(key)) return 'bytes';
+    return '';
+}
+
+// A value of a document, with the unit that its key names.
+export function valueText(key, value) {
+    if (value === null || value === undefined) return '–';
+    if (typeof value === 'boolean') return value ? 'yes' : 'no';
+    if (typeof value === 'number' || typeof value === 'bigint') {
+        const unit = unitOf(key);
+        if (unit === 'ns') return duration(value);
+        if (unit === 'rate') return bytes(value) + '/s';
+        if (unit === 'bytes') return bytes(value);
+        return Number.isInteger(Number(value)) ? count(value) : String(value);
+    }
+    if (Array.isArray(value)) return value.map((item) => valueText('', item)).join(', ');
+    if (typeof value === 'object')
+        return Object.entries(value).map(([inner, item]) => title(inner) + ' ' + valueText(inner, item)).join(', ');
+    return value;
+}
+
+// A key as a heading: "host_self_time_ns" is "host self time".
+export function title(key) {
+    return String(key).replace(/_ns$/, '').replace(/_/g, ' ');
+}
+
+export function shortText(text, most) {
+    const letters = Array.from(text.length > 4 * most ? text.slice(0, 4 * most) : text);
+    return letters.length <= most && text.length <= 4 * most ? text : letters.slice(0, most).join('') + '…';
+}
+
+export function shellWord(text) {
+    return /^[\w@%+=:,./-]+$/.test(text) && text !== '' ? text : "'" + text.replace(/'/g, "'\\''") + "'";
+}

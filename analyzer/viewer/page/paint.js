@@ -1,0 +1,176 @@
+// Drawing on a canvas or into an SVG document, with the same calls.
+import { svgElement } from './dom.js';
+
+export class CanvasPainter {
+    constructor(canvas) {
+        this.canvas = canvas;
+        this.context = canvas.getContext('2d');
+    }
+    // Makes the canvas as sharp as the screen; returns its size in CSS pixels.
+    begin(background) {
+        const scale = window.devicePixelRatio || 1;
+        const width = this.canvas.clientWidth;
+        const height = this.canvas.clientHeight;
+        if (this.canvas.width !== Math.round(width * scale) || this.canvas.height !== Math.round(height * scale)) {
+            this.canvas.width = Math.round(width * scale);
+            this.canvas.height = Math.round(height * scale);
+        }
+        this.context.setTransform(scale, 0, 0, scale, 0, 0);
+        this.context.fillStyle = background;
+        this.context.fillRect(0, 0, width, height);
+        this.context.textBaseline = 'middle';
+        return { width, height };
+    }
+    rect(x, y, width, height, color) {
+        this.context.fillStyle = color;
+        this.context.fillRect(x, y, width, height);
+    }
+    frame(x, y, width, height, color) {
+        this.context.strokeStyle = color;
+        this.context.lineWidth = 2;
+        this.context.strokeRect(x, y, width, height);
+    }
+    text(text, x, y, color, font, align = 'left') {
+        this.context.font = font;
+        this.context.fillStyle = color;
+        this.context.textAlign = align;
+        this.context.fillText(text, x, y);
+    }
+    line(points, color, width = 1) {
+        this.context.strokeStyle = color;
+        this.context.lineWidth = width;
+        this.context.beginPath();
+        points.forEach(([x, y], i) => (i ? this.context.lineTo(x, y) : this.context.moveTo(x, y)));
+        this.context.stroke();
+    }
+    area(points, color) {
+        this.context.fillStyle = color;
+        this.context.beginPath();
+        points.forEach(([x, y], i) => (i ? this.context.lineTo(x, y) : this.context.moveTo(x, y)));
+        this.context.closePath();
+        this.context.fill();
+    }
+    curve(x0, y0, x1, y1, color) {
+        const bend = Math.max(24, Math.abs(x1 - x0) / 2);
+        this.context.strokeStyle = color;
+        this.context.lineWidth = 2;
+        this.context.beginPath();
+        this.context.moveTo(x0, y0);
+        this.context.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1, y1);
+        this.context.stroke();
+        this.context.beginPath();
+        this.context.arc(x1, y1, 3, 0, 2 * Math.PI);
+        this.context.fillStyle = color;
+        this.context.fill();
+    }
+}
+
+const round = (value) => Math.round(value * 100) / 100;
+
+export class SvgPainter {
+    constructor(width, height, title) {
+        this.size = { width, height };
+        this.root = svgElement('svg', {
+            xmlns: 'http://www.w3.org/2000/svg', width, height, viewBox: `0 0 ${width} ${height}`, role: 'img',
+        }, svgElement('title', {}, title));
+    }
+    begin(background) {
+        this.rect(0, 0, this.size.width, this.size.height, background);
+        return this.size;
+    }
+    add(tag, properties, ...children) {
+        this.root.append(svgElement(tag, properties, ...children));
+    }
+    rect(x, y, width, height, color) {
+        this.add('rect', { x: round(x), y: round(y), width: round(Math.max(width, 0)), height: round(height), fill: color });
+    }
+    frame(x, y, width, height, color) {
+        this.add('rect', { x: round(x), y: round(y), width: round(width), height: round(height), fill: 'none', stroke: color, 'stroke-width': 2 });
+    }
+    text(text, x, y, color, font, align = 'left') {
+        const size = /([\d.]+)px/.exec(font)[1];
+        this.add('text', {
+            x: round(x), y: round(y), fill: color, 'font-size': size, 'font-family': 'sans-serif',
+            'dominant-baseline': 'central', 'text-anchor': { left: 'start', center: 'middle', right: 'end' }[align],
+        }, clean(text));
+    }
+    line(points, color, width = 1) {
+        this.add('polyline', { points: pointText(points), fill: 'none', stroke: color, 'stroke-width': width });
+    }
+    area(points, color) {
+        this.add('polygon', { points: pointText(points), fill: color });
+    }
+    curve(x0, y0, x1, y1, color) {
+        const bend = Math.max(24, Math.abs(x1 - x0) / 2);
+        this.add('path', {
+            d: `M${round(x0)} ${round(y0)}C${round(x0 + bend)} ${round(y0)} ${round(x1 - bend)} ${round(y1)} ${round(x1)} ${round(y1)}`,
+            fill: 'none', stroke: color, 'stroke-width': 2,
+        });
+    }
+    toString() {
+        return new XMLSerializer().serializeToString(this.root);
+    }
+}
+
+function pointText(points) {
+    return points.map(([x, y]) => round(x) + ',' + round(y)).join(' ');
+}
+
+// XML has no place for most control characters.
+function clean(text) {
+    return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd');
+}
+
+// ---- colours ----
+
+const HUES = [210, 28, 140, 265, 190, 340, 95, 235, 10, 165, 300, 50];
+let theme = null;
+
+export function readTheme() {
+    const style = getComputedStyle(document.documentElement);
+    const value = (name) => style.getPropertyValue('--' + name).trim();
+    const dark = value('dark') === '1';
+    theme = {
+        dark, back: value('back'), raised: value('raised'), text: value('text'), faint: value('faint'),
+        border: value('border'), accent: value('accent'), select: value('select'),
+        hues: HUES.map((hue) => `hsl(${hue} ${dark ? '38% 42%' : '52% 72%'})`),
+        strong: HUES.map((hue) => `hsl(${hue} ${dark ? '48% 58%' : '52% 46%'})`),
+    };
+    theme.onHue = dark ? '#f4f6f8' : '#14181c';
+    return theme;
+}
+
+export function colors() {
+    return theme ?? readTheme();
+}
+
+const hueOfName = new Map();
+export function hueIndex(name) {
+    let index = hueOfName.get(name);
+    if (index === undefined) {
+        let hash = 2166136261;
+        for (let i = 0; i < name.length && i < 256; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 16777619);
+        index = (hash >>> 0) % HUES.length;
+        hueOfName.set(name, index);
+    }
+    return index;
+}
+
+export const FONT = '11px system-ui, sans-serif';
+
+// At most so many pixels of a text, by the width of an average letter.
+export function fitText(text, width) {
+    const letters = Math.floor(width / 6.3);
+    if (letters < 2) return '';
+    return text.length <= letters ? text : text.slice(0, letters - 1) + '…';
+}
+
+// Round steps of an axis: about one label every so many pixels.
+export function axisSteps(from, to, pixels, every = 110) {
+    const raw = ((to - from) / Math.max(pixels, 1)) * every;
+    const power = 10 ** Math.floor(Math.log10(raw || 1));
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw) ?? power * 10;
+    const ticks = [];
+    for (let tick = Math.ceil(from / step) * step; tick <= to && ticks.length < 200; tick += step) ticks.push(tick);
+    return { step, ticks };
+}

@@ -1,0 +1,130 @@
+#include "analyzer/viewer/parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "analyzer/planes/array.h"
+
+/* A level more costs a third more time and gains 1 % (measured on columns of a trace of 10 million records).
+ */
+enum { DEFLATE_LEVEL = 5 };
+
+static const char part_begin[] = "<script type=\"application/octet-stream\" id=\"part-",
+                  part_middle[] = "\">", part_end[] = "</script>\n";
+
+bool parts_add(struct parts *parts, const char *name, struct buffer *raw)
+{
+    struct part part = {.raw_bytes = raw->used};
+    uLong bound = compressBound(raw->used);
+    bool good = !raw->failed &&
+                array_room(&parts->list, parts->count, &parts->capacity, sizeof *parts->list) &&
+                buffer_reserve(&part.packed, bound);
+    snprintf(part.name, sizeof part.name, "%s", name);
+    if (good) {
+        static const uint8_t nothing[1];
+        uLongf used = bound;
+        good = compress2(part.packed.bytes, &used, raw->bytes ? raw->bytes : nothing, raw->used,
+                         DEFLATE_LEVEL) == Z_OK;
+        part.packed.used = used;
+    }
+    buffer_free(raw);
+    if (!good) {
+        buffer_free(&part.packed);
+        return false;
+    }
+    array_trim(&part.packed.bytes, part.packed.used, 1);
+    part.packed.room = part.packed.used;
+    parts->list[parts->count++] = part;
+    return true;
+}
+
+bool parts_add_columns(struct parts *parts, const char *name, struct buffer *columns, size_t count)
+{
+    struct buffer raw = {0};
+    buffer_number(&raw, count);
+    for (size_t i = 0; i < count; i++)
+        buffer_number(&raw, columns[i].used);
+    for (size_t i = 0; i < count; i++) {
+        raw.failed |= columns[i].failed;
+        buffer_add(&raw, columns[i].bytes, columns[i].used);
+        buffer_free(&columns[i]);
+    }
+    return parts_add(parts, name, &raw);
+}
+
+uint64_t part_size(const struct part *part)
+{
+    return (part->packed.used + 2) / 3 * 4 + strlen(part->name) + sizeof part_begin + sizeof part_middle +
+           sizeof part_end - 3;
+}
+
+uint64_t parts_size(const struct parts *parts)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < parts->count; i++)
+        size += part_size(&parts->list[i]);
+    return size;
+}
+
+void parts_cut(struct parts *parts, size_t first)
+{
+    while (parts->count > first)
+        buffer_free(&parts->list[--parts->count].packed);
+}
+
+void parts_free(struct parts *parts)
+{
+    parts_cut(parts, 0);
+    free(parts->list);
+    *parts = (struct parts){0};
+}
+
+static size_t encode(const uint8_t *bytes, size_t length, char *out)
+{
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *at = out;
+    for (; length >= 3; length -= 3, bytes += 3) {
+        uint32_t group = (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 8 | bytes[2];
+        *at++ = digit[group >> 18];
+        *at++ = digit[group >> 12 & 63];
+        *at++ = digit[group >> 6 & 63];
+        *at++ = digit[group & 63];
+    }
+    if (length) {
+        uint32_t group = (uint32_t)bytes[0] << 16 | (length == 2 ? (uint32_t)bytes[1] << 8 : 0);
+        *at++ = digit[group >> 18];
+        *at++ = digit[group >> 12 & 63];
+        *at++ = length == 2 ? digit[group >> 6 & 63] : '=';
+        *at++ = '=';
+    }
+    return (size_t)(at - out);
+}
+
+static int write_base64(const struct buffer *packed, json_sink *sink, void *context)
+{
+    enum { PIECE = 3 * 4096 };
+    char text[PIECE / 3 * 4];
+    for (size_t at = 0; at < packed->used; at += PIECE) {
+        size_t length = packed->used - at < PIECE ? packed->used - at : PIECE;
+        int failure = sink(context, text, encode(packed->bytes + at, length, text));
+        if (failure) return failure;
+    }
+    return 0;
+}
+
+int parts_write(const struct parts *parts, json_sink *sink, void *context)
+{
+    int failure = 0;
+    for (size_t i = 0; i < parts->count && !failure; i++) {
+        const struct part *part = &parts->list[i];
+        failure = sink(context, part_begin, sizeof part_begin - 1);
+        if (!failure) failure = sink(context, part->name, strlen(part->name));
+        if (!failure) failure = sink(context, part_middle, sizeof part_middle - 1);
+        if (!failure) failure = write_base64(&part->packed, sink, context);
+        if (!failure) failure = sink(context, part_end, sizeof part_end - 1);
+    }
+    return failure;
+}

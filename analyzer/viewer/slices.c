@@ -1,0 +1,369 @@
+#include "analyzer/viewer/slices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/planes/array.h"
+#include "analyzer/planes/correlation.h"
+#include "analyzer/planes/order.h"
+#include "analyzer/planes/pair_map.h"
+
+/* Tracks while they are found: the map's value is the track's number + 1. */
+struct finder {
+    const struct cg_trace *trace;
+    struct slices *slices;
+    struct pair_map threads, clocks, streams;
+    size_t track_capacity, clock_capacity, host_tracks;
+    uint32_t *track_of_span, *track_of_slice;
+};
+
+#define NO_TRACK  UINT32_MAX
+#define UNDER_WAY (UINT32_MAX - 1)
+
+static uint32_t add_track(struct finder *finder, const struct track *track)
+{
+    struct slices *slices = finder->slices;
+    if (!array_room(&slices->tracks, slices->track_count, &finder->track_capacity, sizeof *slices->tracks))
+        return NO_TRACK;
+    slices->tracks[slices->track_count] = *track;
+    return (uint32_t)slices->track_count++;
+}
+
+/* Beyond TRACKS_MAX everything shares one track more. */
+static bool find_track(struct finder *finder, struct pair_map *map, uint32_t first, uint32_t second,
+                       size_t begin, const struct track *track, uint32_t *number)
+{
+    struct pair_entry *entry = pair_map_find(map, first, second);
+    if (entry) {
+        *number = entry->value;
+        return true;
+    }
+    struct slices *slices = finder->slices;
+    if (slices->track_count - begin > TRACKS_MAX) {
+        *number = (uint32_t)(slices->track_count - 1);
+        return true;
+    }
+    struct track made = *track;
+    made.rest = slices->track_count - begin == TRACKS_MAX;
+    *number = add_track(finder, &made);
+    if (*number == NO_TRACK) return false;
+    entry = made.rest ? NULL : pair_map_insert(map, first, second, NULL);
+    if (entry) entry->value = *number;
+    return made.rest || entry;
+}
+
+/* Numbers that no system gives to a thread (from 2^64 - 2^32 on) are taken as unknown. */
+static bool find_thread(struct finder *finder, bool known, uint64_t tid, uint32_t *number)
+{
+    uint32_t high = (uint32_t)(tid >> 32), unknown = UINT32_MAX;
+    known = known && high != unknown;
+    struct track track = {.known = known, .tid = known ? tid : 0};
+    return find_track(finder, &finder->threads, known ? high + 1 : unknown, known ? (uint32_t)tid : 0, 0,
+                      &track, number);
+}
+
+/* The thread of a span that names none is that of the span around it. */
+static bool thread_of_span(struct finder *finder, uint32_t span, uint32_t *number)
+{
+    const struct cg_spans *spans = &finder->trace->span;
+    uint32_t at = span, found = NO_TRACK;
+    while (at != CG_NONE && finder->track_of_span[at] >= UNDER_WAY) {
+        if (finder->track_of_span[at] == UNDER_WAY) break; /* a cycle */
+        if (spans->tid_set[at]) {
+            if (!find_thread(finder, true, spans->tid[at], &found)) return false;
+            break;
+        }
+        finder->track_of_span[at] = UNDER_WAY;
+        at = spans->parent[at];
+    }
+    if (found == NO_TRACK && at != CG_NONE && finder->track_of_span[at] < UNDER_WAY)
+        found = finder->track_of_span[at];
+    if (found == NO_TRACK && !find_thread(finder, false, 0, &found)) return false;
+    for (at = span; at != CG_NONE && finder->track_of_span[at] >= UNDER_WAY; at = spans->parent[at]) {
+        finder->track_of_span[at] = found;
+        if (spans->tid_set[at]) break;
+    }
+    *number = finder->track_of_span[span];
+    return true;
+}
+
+static bool thread_of_op(struct finder *finder, uint32_t op, uint32_t *number)
+{
+    const struct cg_ops *ops = &finder->trace->op;
+    if (ops->tid_set[op]) return find_thread(finder, true, ops->tid[op], number);
+    uint32_t span = trace_span(finder->trace, ops->span_id[op]);
+    return span == CG_NONE ? find_thread(finder, false, 0, number) : thread_of_span(finder, span, number);
+}
+
+static bool find_clock(struct finder *finder, uint32_t interval, uint32_t *number)
+{
+    const struct cg_device_intervals *intervals = &finder->trace->device_interval;
+    struct slices *slices = finder->slices;
+    bool made;
+    struct pair_entry *entry =
+        pair_map_insert(&finder->clocks, intervals->device[interval], intervals->clock_id[interval], &made);
+    if (!entry) return false;
+    if (made) {
+        entry->value = (uint32_t)slices->clock_count;
+        if (!array_room(&slices->clocks, slices->clock_count, &finder->clock_capacity,
+                        sizeof *slices->clocks))
+            return false;
+        slices->clocks[slices->clock_count++] = (struct device_clock){intervals->device[interval],
+                                                                      intervals->clock_id[interval],
+                                                                      intervals->start_ns[interval],
+                                                                      0,
+                                                                      false,
+                                                                      0};
+    }
+    *number = entry->value;
+    return true;
+}
+
+/* Intervals come by time, so the first of a clock is its earliest. */
+static bool stream_of(struct finder *finder, uint32_t row, uint32_t *number)
+{
+    const struct cg_trace *trace = finder->trace;
+    const struct cg_device_intervals *intervals = &trace->device_interval;
+    uint32_t clock, op = finder->slices->issuer[row];
+    if (!find_clock(finder, row, &clock)) return false;
+    struct device_clock *of = &finder->slices->clocks[clock];
+    uint64_t end = cg_sat_add(intervals->start_ns[row], intervals->duration_ns[row]);
+    if (end > of->last_ns) of->last_ns = end;
+    if (op != CG_NONE) {
+        int64_t shift = (int64_t)(trace->op.timestamp_ns[op] - intervals->start_ns[row]);
+        if (!of->joined || shift > of->shift_ns) of->shift_ns = shift;
+        of->joined = true;
+    }
+    struct track track = {
+        .device = of->device, .clock_id = of->clock_id, .stream = intervals->stream_id[row], .clock = clock};
+    return find_track(finder, &finder->streams, clock + 1, intervals->stream_id[row], finder->host_tracks,
+                      &track, number);
+}
+
+/* ---- the slices in the order of their times, and their tracks ---- */
+
+static void append(struct finder *finder, const struct slice *slice, uint32_t track)
+{
+    struct slices *slices = finder->slices;
+    finder->track_of_slice[slices->count] = track;
+    slices->list[slices->count++] = *slice;
+    slices->tracks[track].count++;
+}
+
+static bool append_span(struct finder *finder, uint32_t row)
+{
+    const struct cg_trace *trace = finder->trace;
+    uint32_t track;
+    uint64_t duration = trace->span.duration_ns[row];
+    /* An open span lasts to the end of the capture. */
+    if (!trace->span.closed[row])
+        duration = cg_sat_sub(trace->terminal.timestamp_ns, trace->span.start_ns[row]);
+    if (!thread_of_span(finder, row, &track)) return false;
+    append(finder, &(struct slice){trace->span.start_ns[row], duration, duration, row, 0, SLICE_SPAN}, track);
+    return true;
+}
+
+static bool append_op(struct finder *finder, uint32_t row)
+{
+    const struct cg_ops *ops = &finder->trace->op;
+    uint32_t track, span = trace_span(finder->trace, ops->span_id[row]);
+    if (ops->timestamp_ns[row] == 0 && (span == CG_NONE || finder->trace->span.start_ns[span] > 0)) {
+        finder->slices->untimed++;
+        return true;
+    }
+    if (!thread_of_op(finder, row, &track)) return false;
+    append(finder,
+           &(struct slice){ops->timestamp_ns[row], ops->duration_ns[row], ops->duration_ns[row], row, 0,
+                           SLICE_OP},
+           track);
+    return true;
+}
+
+static bool append_host(struct finder *finder)
+{
+    const struct cg_trace *trace = finder->trace;
+    uint32_t *span_order, *op_order;
+    if (!order_by_time(trace->span.start_ns, trace->span.rows, &span_order)) return false;
+    if (!order_by_time(trace->op.timestamp_ns, trace->op.rows, &op_order)) {
+        free(span_order);
+        return false;
+    }
+    bool good = true;
+    for (size_t s = 0, o = 0; good && (s < trace->span.rows || o < trace->op.rows);) {
+        uint32_t span = s < trace->span.rows ? ordered_row(span_order, s) : CG_NONE;
+        uint32_t op = o < trace->op.rows ? ordered_row(op_order, o) : CG_NONE;
+        bool first =
+            op == CG_NONE || (span != CG_NONE && trace->span.start_ns[span] <= trace->op.timestamp_ns[op]);
+        good = first ? append_span(finder, span) : append_op(finder, op);
+        s += first;
+        o += !first;
+    }
+    free(span_order);
+    free(op_order);
+    return good;
+}
+
+static bool append_device(struct finder *finder)
+{
+    const struct cg_device_intervals *intervals = &finder->trace->device_interval;
+    uint32_t *order;
+    bool good = correlation_issuers(finder->trace, &finder->slices->issuer) &&
+                order_by_time(intervals->start_ns, intervals->rows, &order);
+    if (!good) return false;
+    finder->host_tracks = finder->slices->track_count;
+    for (size_t i = 0; i < intervals->rows && good; i++) {
+        uint32_t row = ordered_row(order, i), track;
+        good = stream_of(finder, row, &track);
+        uint64_t duration = intervals->duration_ns[row];
+        if (good)
+            append(finder,
+                   &(struct slice){intervals->start_ns[row], duration, duration, row, 0, SLICE_INTERVAL},
+                   track);
+    }
+    free(order);
+    return good;
+}
+
+/* ---- tracks and lanes ---- */
+
+static int compare_starts(const void *left, const void *right)
+{
+    const struct slice *a = left, *b = right;
+    if (a->duration != b->duration) return a->duration > b->duration ? -1 : 1;
+    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* Slices that begin at one time: the longer encloses the shorter. */
+static void sort_equal_starts(struct slice *list, size_t count)
+{
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count && list[to].start == list[from].start; to++) {
+        }
+        if (to - from > 1) qsort(list + from, to - from, sizeof *list, compare_starts);
+    }
+}
+
+/* The lane of a slice is the one below the lowest that is still occupied when it begins. */
+static void assign_lanes(struct slice *list, struct track *track)
+{
+    size_t occupant[LANES_MAX];
+    uint32_t occupied = 0;
+    for (size_t i = 0; i < track->count; i++) {
+        struct slice *slice = &list[i];
+        uint64_t end = cg_sat_add(slice->start, slice->duration);
+        while (occupied > 0) {
+            const struct slice *last = &list[occupant[occupied - 1]];
+            if (cg_sat_add(last->start, last->duration) > slice->start) break;
+            occupied--;
+        }
+        if (occupied == LANES_MAX) occupied--;
+        if (occupied > 0) {
+            struct slice *above = &list[occupant[occupied - 1]];
+            uint64_t above_end = cg_sat_add(above->start, above->duration);
+            above->self = cg_sat_sub(above->self, (end < above_end ? end : above_end) - slice->start);
+        }
+        slice->lane = (uint16_t)occupied;
+        occupant[occupied++] = i;
+        if (occupied > track->lanes) track->lanes = occupied;
+    }
+}
+
+/* Puts the slices of each track together, keeping their order. */
+static bool gather_tracks(struct finder *finder)
+{
+    struct slices *slices = finder->slices;
+    struct slice *sorted = array_raw(slices->count, sizeof *sorted);
+    if (!sorted) return false;
+    size_t first = 0;
+    for (size_t t = 0; t < slices->track_count; t++) {
+        slices->tracks[t].first = first;
+        first += slices->tracks[t].count;
+        slices->tracks[t].count = 0;
+    }
+    for (size_t i = 0; i < slices->count; i++) {
+        struct track *track = &slices->tracks[finder->track_of_slice[i]];
+        sorted[track->first + track->count++] = slices->list[i];
+    }
+    for (size_t t = 0; t < slices->track_count; t++) {
+        struct track *track = &slices->tracks[t];
+        sort_equal_starts(sorted + track->first, track->count);
+        assign_lanes(sorted + track->first, track);
+        track->first_lane = (uint32_t)slices->lane_count;
+        slices->lane_count += track->lanes;
+    }
+    free(slices->list);
+    slices->list = sorted;
+    return true;
+}
+
+/* Then those of each lane. */
+static bool gather_lanes(struct slices *slices)
+{
+    struct slice *sorted = array_raw(slices->count, sizeof *sorted);
+    size_t *first = slices->lane_first = array_zeroed(slices->lane_count + 1, sizeof *first);
+    if (!sorted || !first) {
+        free(sorted);
+        return false;
+    }
+    for (size_t t = 0; t < slices->track_count; t++)
+        for (size_t i = slices->tracks[t].first; i < slices->tracks[t].first + slices->tracks[t].count; i++)
+            first[slices->tracks[t].first_lane + slices->list[i].lane]++;
+    size_t sum = 0;
+    for (size_t lane = 0; lane <= slices->lane_count; lane++) {
+        size_t count = first[lane];
+        first[lane] = sum;
+        sum += count;
+    }
+    for (size_t t = 0; t < slices->track_count; t++)
+        for (size_t i = slices->tracks[t].first; i < slices->tracks[t].first + slices->tracks[t].count; i++)
+            sorted[first[slices->tracks[t].first_lane + slices->list[i].lane]++] = slices->list[i];
+    memmove(first + 1, first, slices->lane_count * sizeof *first);
+    first[0] = 0;
+    free(slices->list);
+    slices->list = sorted;
+    return true;
+}
+
+bool slices_make(const struct cg_trace *trace, struct slices *slices)
+{
+    size_t most = trace->span.rows + trace->op.rows + trace->device_interval.rows;
+    *slices = (struct slices){.list = array_raw(most, sizeof *slices->list)};
+    struct finder finder = {.trace = trace,
+                            .slices = slices,
+                            .track_of_span = array_raw(trace->span.rows, sizeof(uint32_t)),
+                            .track_of_slice = array_raw(most, sizeof(uint32_t))};
+    bool good = slices->list && finder.track_of_span && finder.track_of_slice;
+    if (good) {
+        memset(finder.track_of_span, 0xff, trace->span.rows * sizeof(uint32_t));
+        good = append_host(&finder) && append_device(&finder) && gather_tracks(&finder);
+    }
+    free(finder.track_of_span);
+    free(finder.track_of_slice);
+    pair_map_free(&finder.threads);
+    pair_map_free(&finder.clocks);
+    pair_map_free(&finder.streams);
+    return good && gather_lanes(slices);
+}
+
+void slices_free(struct slices *slices)
+{
+    free(slices->list);
+    free(slices->tracks);
+    free(slices->clocks);
+    free(slices->lane_first);
+    free(slices->issuer);
+    *slices = (struct slices){0};
+}
+
+cg_str slice_name(const struct cg_trace *trace, const struct slices *slices, const struct slice *slice)
+{
+    const struct cg_device_intervals *intervals = &trace->device_interval;
+    if (slice->kind == SLICE_SPAN) return trace->span.name[slice->row];
+    if (slice->kind == SLICE_OP) return trace->op.op_name[slice->row];
+    if (intervals->name[slice->row] != CG_ABSENT) return intervals->name[slice->row];
+    uint32_t op = slices->issuer[slice->row];
+    if (op != CG_NONE) return trace->op.op_name[op];
+    if (intervals->activity[slice->row] != CG_ABSENT) return intervals->activity[slice->row];
+    return intervals->stream_id[slice->row];
+}
