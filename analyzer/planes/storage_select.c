@@ -1,0 +1,177 @@
+/* Which storages leak, are temporary, or are alive at a moment. */
+#include <stdlib.h>
+
+#include "analyzer/planes/array.h"
+#include "analyzer/planes/order.h"
+#include "analyzer/planes/pair_map.h"
+#include "analyzer/planes/storage_groups.h"
+
+/* ---- steps ---- */
+
+static int compare_ends(const void *left, const void *right)
+{
+    const struct training_step *a = left, *b = right;
+    if (a->end_ns != b->end_ns) return a->end_ns < b->end_ns ? -1 : 1;
+    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+static int compare_times(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Each step begins with the first of starts (ascending) after the end of the step before. */
+static void set_starts(struct training_steps *steps, const uint64_t *starts, size_t count)
+{
+    size_t next = 0;
+    for (size_t i = 0; i < steps->count; i++) {
+        while (i > 0 && next < count && starts[next] < steps->at[i - 1].end_ns)
+            next++;
+        if (next < count && starts[next] < steps->at[i].start_ns) steps->at[i].start_ns = starts[next];
+    }
+}
+
+bool training_steps_make(const struct cg_trace *trace, cg_str name, struct training_steps *steps)
+{
+    const struct cg_spans *span = &trace->span;
+    uint64_t *starts = array_raw(span->rows, sizeof *starts);
+    size_t count = 0;
+    *steps = (struct training_steps){.at = array_raw(span->rows, sizeof *steps->at)};
+    if (!starts || !steps->at) {
+        free(starts);
+        training_steps_free(steps);
+        return false;
+    }
+    for (uint32_t row = 0; row < span->rows; row++) {
+        bool named = name != CG_ABSENT && span->name[row] == name;
+        bool ends = name != CG_ABSENT ? named : span->step[row] == CG_STEP_OPTIMIZER + 1;
+        if (name == CG_ABSENT && span->step[row]) starts[count++] = span->start_ns[row];
+        if (ends && span->closed[row])
+            steps->at[steps->count++] =
+                (struct training_step){span->start_ns[row], trace_span_end(trace, row)};
+    }
+    if (steps->count > 1) qsort(steps->at, steps->count, sizeof *steps->at, compare_ends);
+    if (count > 1) qsort(starts, count, sizeof *starts, compare_times);
+    set_starts(steps, starts, count);
+    free(starts);
+    return true;
+}
+
+void training_steps_free(struct training_steps *steps)
+{
+    free(steps->at);
+    *steps = (struct training_steps){0};
+}
+
+/* ---- leaks ---- */
+
+static bool never_freed(const struct cg_trace *trace, const struct lifetime *lifetime)
+{
+    return lifetime->end_row == CG_NONE || trace->memory.end_reason[lifetime->end_row] != CG_ABSENT;
+}
+
+void select_leaks(const struct cg_trace *trace, const struct logical_memory *memory,
+                  const struct training_steps *steps, uint64_t after_steps, uint8_t *selected)
+{
+    size_t step = 0;
+    for (size_t i = 0; i < memory->lifetime_count; i++) {
+        const struct lifetime *lifetime = &memory->lifetimes[i];
+        uint64_t start = lifetime_start(trace, lifetime);
+        selected[i] = !trace->memory.preexisting[lifetime->row] && never_freed(trace, lifetime);
+        if (after_steps == 0 || trace->memory.preexisting[lifetime->row]) continue;
+        while (step < steps->count && steps->at[step].end_ns < start)
+            step++;
+        /* Between steps, or before the first, nothing belongs to a step. */
+        if (step == steps->count || start < steps->at[step].start_ns) continue;
+        if (after_steps < steps->count - step &&
+            lifetime_end(trace, lifetime) > steps->at[step + after_steps].end_ns)
+            selected[i] = 1;
+    }
+}
+
+/* ---- temporaries ---- */
+
+/* The number of each memory record among those of its thread; threads are told apart by tid. */
+static uint32_t *number_records(const struct cg_trace *trace, const struct logical_memory *memory)
+{
+    const struct cg_memory *records = &trace->memory;
+    uint32_t *numbers = array_raw(records->rows, sizeof *numbers);
+    struct pair_map counts = {0};
+    for (size_t place = 0; numbers && place < records->rows; place++) {
+        uint32_t row = ordered_row(memory->order, place);
+        uint64_t tid = records->tid_set[row] ? records->tid[row] : 0;
+        struct pair_entry *count =
+            pair_map_insert(&counts, (uint32_t)(tid >> 32) % UINT32_MAX + 1, (uint32_t)tid, NULL);
+        if (!count) {
+            free(numbers);
+            numbers = NULL;
+        } else {
+            numbers[row] = count->value++;
+        }
+    }
+    pair_map_free(&counts);
+    return numbers;
+}
+
+static bool same_thread(const struct cg_memory *records, uint32_t a, uint32_t b)
+{
+    return records->tid_set[a] == records->tid_set[b] &&
+           (!records->tid_set[a] || records->tid[a] == records->tid[b]);
+}
+
+bool select_temporaries(const struct cg_trace *trace, const struct logical_memory *memory,
+                        uint64_t within_events, uint8_t *selected)
+{
+    uint32_t *numbers = number_records(trace, memory);
+    if (!numbers) return false;
+    for (size_t i = 0; i < memory->lifetime_count; i++) {
+        const struct lifetime *lifetime = &memory->lifetimes[i];
+        uint32_t begin = lifetime->row, end = lifetime->end_row;
+        selected[i] = end != CG_NONE && trace->memory.end_reason[end] == CG_ABSENT &&
+                      same_thread(&trace->memory, begin, end) &&
+                      numbers[end] - numbers[begin] <= within_events;
+    }
+    free(numbers);
+    return true;
+}
+
+/* ---- moments ---- */
+
+/* Alive once everything up to this time has happened. */
+static bool alive_after(const struct cg_trace *trace, const struct lifetime *lifetime, uint64_t time)
+{
+    return lifetime_start(trace, lifetime) <= time &&
+           (lifetime->end_row == CG_NONE || lifetime_end(trace, lifetime) > time);
+}
+
+bool select_peak(const struct cg_trace *trace, const struct logical_memory *memory, cg_str device,
+                 uint64_t *timestamp_ns, uint8_t *selected)
+{
+    bool known = device == CG_ABSENT && memory->peak_known;
+    *timestamp_ns = memory->peak_timestamp_ns;
+    for (size_t i = 0; device != CG_ABSENT && i < memory->device_count; i++) {
+        if (memory->devices[i].device != device) continue;
+        known = memory->devices[i].peak_known;
+        *timestamp_ns = memory->devices[i].peak_timestamp_ns;
+    }
+    for (size_t i = 0; i < memory->lifetime_count; i++)
+        selected[i] = known && alive_after(trace, &memory->lifetimes[i], *timestamp_ns);
+    if (device != CG_ABSENT) select_device(trace, memory, device, selected);
+    return known;
+}
+
+void select_live(const struct cg_trace *trace, const struct logical_memory *memory, cg_str device,
+                 uint64_t timestamp_ns, uint8_t *selected)
+{
+    for (size_t i = 0; i < memory->lifetime_count; i++)
+        selected[i] = alive_after(trace, &memory->lifetimes[i], timestamp_ns);
+    select_device(trace, memory, device, selected);
+}
+
+void select_device(const struct cg_trace *trace, const struct logical_memory *memory, cg_str device,
+                   uint8_t *selected)
+{
+    for (size_t i = 0; i < memory->lifetime_count; i++)
+        selected[i] = selected[i] && trace->memory.device[memory->lifetimes[i].row] == device;
+}
