@@ -63,15 +63,16 @@ static void emit(struct json_doc *doc, const void *object)
 /* Fills the query from the command line and refuses what its kind does not have. */
 static int read_arguments(const struct arguments *arguments, struct query *query, struct cg_error *error)
 {
-    static const char *const paging[] = {"label", "label-prefix", "offset", "limit", "all"};
     const char *name = argument(arguments, "kind")->text;
     for (size_t i = 0; i < query_kind_count; i++)
         if (strcmp(query_kinds[i]->name, name) == 0) query->kind = query_kinds[i];
     assert(query->kind); /* the parser takes no other word */
-    for (size_t i = 0; i < sizeof paging / sizeof *paging && !query->kind->pages; i++)
-        if (argument(arguments, paging[i])->given)
-            return cg_fail(error, CG_EXIT_USAGE, "query: --kind %s has no --%s: leave it out", name,
-                           paging[i]);
+    query->arguments = arguments;
+    for (size_t i = 0; i < arguments->command->option_count; i++) {
+        const char *option = arguments->command->options[i].name;
+        if (arguments->values[i].given && !query_kind_has(query->kind, option))
+            return cg_fail(error, CG_EXIT_USAGE, "query: --kind %s has no --%s: leave it out", name, option);
+    }
     const struct option_value *limit = argument(arguments, "limit");
     query->label = argument(arguments, "label")->text;
     query->label_prefix = argument(arguments, "label-prefix")->text;
@@ -164,10 +165,52 @@ static const struct option_spec options[] = {
      .about = "write every row; needs --output",
      .conflicts = {"offset", "limit"},
      .needs = "output"},
+    {.name = "by",
+     .type = OPTION_WORD,
+     .argument = "WHAT",
+     .about =
+         "what the storages of a group have in common; stack without it (leaks, temporaries, peak, churn)",
+     .words = storage_grouping_words},
+    {.name = "device",
+     .type = OPTION_TEXT,
+     .argument = "DEVICE",
+     .about = "only storages of DEVICE, such as cuda:0 (leaks, temporaries, peak, churn, ledger)"},
+    {.name = "after-steps",
+     .type = OPTION_NUMBER,
+     .argument = "N",
+     .about = "storages made during a step that are alive when N further steps have ended leak too (leaks)",
+     .minimum = 1,
+     .maximum = UINT64_MAX},
+    {.name = "step-span",
+     .type = OPTION_TEXT,
+     .argument = "NAME",
+     .about =
+         "spans of this name are the steps; without it those with a step, up to the end of each optimizer "
+         "(leaks)"},
+    {.name = "within-events",
+     .type = OPTION_NUMBER,
+     .argument = "N",
+     .about = "storages freed within N memory records of their thread are temporary; 1 without it "
+              "(temporaries)",
+     .minimum = 1,
+     .maximum = UINT64_MAX},
+    {.name = "min-bytes",
+     .type = OPTION_NUMBER,
+     .argument = "N",
+     .about = "leave out groups of fewer bytes (leaks, temporaries, peak, churn)",
+     .maximum = UINT64_MAX},
+    {.name = "suppressions",
+     .type = OPTION_FILE,
+     .argument = "FILE",
+     .about =
+         "leave out groups that a pattern in FILE fits: one a line, as in file names of the shell, compared "
+         "with frames, span names, operations and entry points (leaks, temporaries)"},
     OPTION_OUTPUT,
     OPTION_FORMAT,
 };
 static const struct command_example examples[] = {
+    {"cg-analyze query run.jsonl --kind leaks --after-steps 2 --suppressions known.txt",
+     "which call sites keep what they allocate in a step"},
     {"cg-analyze query step10.jsonl --kind memory", "the memory profile: peak, timeline, lifetimes"},
     {"cg-analyze query step10.jsonl --kind spans --label-prefix layer. --limit 20",
      "the first twenty nodes of some layers"},

@@ -44,7 +44,7 @@ struct option_value {
     size_t count;
 };
 
-enum { COMMAND_OPTIONS_MAX = 16 };
+enum { COMMAND_OPTIONS_MAX = 24 };
 
 struct command;
 struct arguments {

@@ -20,6 +20,19 @@ bool query_kind_words(size_t index, const char **word, const char **about)
     return true;
 }
 
+bool query_kind_has(const struct query_kind *kind, const char *option)
+{
+    static const char *const paging[] = {"label", "label-prefix", "offset", "limit", "all"};
+    static const char *const shared[] = {"kind", "output", "format"};
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        if (strcmp(shared[i], option) == 0) return true;
+    for (size_t i = 0; i < sizeof paging / sizeof *paging; i++)
+        if (strcmp(paging[i], option) == 0) return kind->pages != NULL;
+    for (size_t i = 0; kind->options && kind->options[i]; i++)
+        if (strcmp(kind->options[i], option) == 0) return true;
+    return false;
+}
+
 bool query_filtered(const struct query *query)
 {
     return query->label || query->label_prefix;

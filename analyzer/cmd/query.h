@@ -10,7 +10,8 @@ enum { QUERY_ROWS = 50, QUERY_LABELS = 100, QUERY_DIAGNOSTICS = 50, QUERY_PAGE =
 struct query {
     const struct query_kind *kind;
     const struct command_input *input;
-    const char *label, *label_prefix; /* NULL: not given */
+    const struct arguments *arguments; /* for the options that only some kinds have */
+    const char *label, *label_prefix;  /* NULL: not given */
     bool all;
     uint64_t offset, limit;
     void *state; /* of the kind: made by prepare, given back by release */
@@ -29,6 +30,7 @@ struct query_kind {
     const char *about;              /* one sentence without a final stop */
     bool graph;                     /* needs a complete and valid capture */
     const struct query_rows *pages; /* NULL: no filter and no pages */
+    const char *const *options; /* names of options that only some kinds have, ended by NULL; NULL: none */
     struct input_needs needs;
     const char *rows; /* as in struct document */
     /* May be NULL. Works out what the result holds; 0 or the status of *error. */
@@ -41,6 +43,8 @@ struct query_kind {
 #define KIND(name) extern const struct query_kind query_##name;
 #include "analyzer/cmd/query_kinds.def"
 #undef KIND
+/* The words of --by. */
+option_words storage_grouping_words;
 extern const struct query_kind *const query_kinds[];
 extern const size_t query_kind_count;
 option_words query_kind_words;
@@ -64,6 +68,8 @@ document_emitter page_displayed, page_limit, page_matched, page_next_offset, pag
 
 /* Does the filter keep this name? It is the parts joined together. True without a filter. */
 bool query_keeps(const struct query *query, const struct cg_text *parts, size_t count);
+/* Does the kind have this option? */
+bool query_kind_has(const struct query_kind *kind, const char *option);
 bool query_filtered(const struct query *query);
 /* The name that --label may have meant, when no row has that name; bytes NULL: nothing to suggest. */
 struct cg_text query_suggestion(const struct query *query);

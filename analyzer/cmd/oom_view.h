@@ -1,0 +1,28 @@
+/* Failed allocations as queries, overviews and reports show them. */
+#ifndef CGTRACE_ANALYZER_CMD_OOM_VIEW_H
+#define CGTRACE_ANALYZER_CMD_OOM_VIEW_H
+
+#include "analyzer/planes/oom.h"
+#include "common/json_doc.h"
+
+#define OOM_DEFINITION                                                                                       \
+    "Calls that returned CUDA_ERROR_OUT_OF_MEMORY (2). Alive are the storages of the device when the call "  \
+    "began. device_memory is the first sample of the device since then, changes_before_sample counts the "   \
+    "memory records of the device in between. What a pool held back is reserved for pools and in no "        \
+    "storage."
+
+struct oom_view {
+    const struct cg_trace *trace;
+    struct logical_memory memory;
+    struct span_paths paths;
+    struct oom_failures failures;
+};
+
+/* The trace must have been loaded with its extra fields. False when memory is short. */
+bool oom_view_make(const struct cg_trace *trace, struct oom_view *view);
+void oom_view_free(struct oom_view *view);
+
+/* One failure as an object; the document fails when memory is short. */
+void emit_oom_failure(struct json_doc *doc, const struct oom_view *view, uint64_t number);
+
+#endif

@@ -1,0 +1,96 @@
+/* Kind beyond the format: oom: every allocation that failed for want of memory, with who held the memory. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyzer/cmd/oom_view.h"
+#include "analyzer/cmd/query.h"
+
+static const struct oom_view *of(const struct query *query)
+{
+    return query->state;
+}
+
+static int prepare(struct query *query, struct cg_error *error)
+{
+    struct oom_view *view = calloc(1, sizeof *view);
+    query->state = view;
+    if (view && oom_view_make(query->input->trace, view)) return 0;
+    free(view);
+    return cg_out_of_memory(error);
+}
+
+static void release(struct query *query)
+{
+    oom_view_free(query->state);
+    free(query->state);
+}
+
+static uint64_t row_count(const struct query *query)
+{
+    return of(query)->failures.count;
+}
+
+static struct cg_text row_name(const struct query *query, uint64_t row)
+{
+    const struct cg_trace *trace = of(query)->trace;
+    return trace_text(trace, trace->op.op_name[of(query)->failures.ops[row]]);
+}
+
+static bool row_matches(const struct query *query, uint64_t row)
+{
+    struct cg_text name = row_name(query, row);
+    return query_keeps(query, &name, 1);
+}
+
+static void emit_failure(struct json_doc *doc, const struct query *query, uint64_t row)
+{
+    emit_oom_failure(doc, of(query), row);
+}
+
+static const struct query_rows rows = {
+    .count = row_count, .name = row_name, .matches = row_matches, .emit = emit_failure};
+
+static void emit_definition(struct json_doc *doc, const void *page)
+{
+    (void)page;
+    doc_string(doc, OOM_DEFINITION);
+}
+
+static void emit(struct json_doc *doc, const void *object)
+{
+    static const struct json_member members[] = {{"definition", emit_definition, NULL}, PAGE_MEMBERS};
+    struct page page = page_of(object);
+    doc_members(doc, members, sizeof members / sizeof *members, &page);
+}
+
+/* For a table each failure is a section of its own. */
+static void emit_people(struct json_doc *doc, const void *object)
+{
+    const struct query *query = object;
+    struct page page = page_of(query);
+    uint64_t skip = query->offset, left = page.displayed;
+    char number[32];
+    doc_object(doc);
+    doc_member_string(doc, "definition", OOM_DEFINITION);
+    doc_member_u64(doc, "failures", page.total);
+    doc_member_u64(doc, "failures_shown", page.displayed);
+    for (uint64_t row = 0; left > 0; row++) {
+        if (!row_matches(query, row) || (skip > 0 && skip--)) continue;
+        snprintf(number, sizeof number, "failure %llu", (unsigned long long)row + 1);
+        doc_key(doc, number);
+        emit_failure(doc, query, row);
+        left--;
+    }
+    doc_object_end(doc);
+}
+
+const struct query_kind query_oom = {
+    .name = "oom",
+    .about = "allocations that failed for want of memory: what was asked for, and who held the memory",
+    .pages = &rows,
+    .needs = {.extras = true},
+    .prepare = prepare,
+    .release = release,
+    .emit = emit,
+    .people = emit_people,
+};

@@ -1,0 +1,53 @@
+/* Allocations that failed for want of memory: what was asked for, what the device had, what was alive then
+ * and what happened before. Works on failed and recovered captures; the trace must have been loaded with its
+ * extra fields. */
+#ifndef CGTRACE_ANALYZER_PLANES_OOM_H
+#define CGTRACE_ANALYZER_PLANES_OOM_H
+
+#include "analyzer/planes/storage_groups.h"
+
+/* CUDA_ERROR_OUT_OF_MEMORY; cudaErrorMemoryAllocation is the same. */
+enum { OOM_ERROR = 2 };
+
+struct oom_failures {
+    uint32_t *ops; /* rows of trace->op, by time, then in file order */
+    size_t count;
+    /* What the details of a failure are looked up in. */
+    uint32_t *op_order, *sample_order; /* by time; NULL: as they stand */
+};
+/* n log n. False when memory is short. */
+bool oom_failures_make(const struct cg_trace *trace, struct oom_failures *failures);
+void oom_failures_free(struct oom_failures *failures);
+
+enum oom_verdict {
+    OOM_NOT_KNOWN,      /* no sample, or no size */
+    OOM_MORE_THAN_FREE, /* more was asked for than was free */
+    OOM_FITS_IN_FREE    /* less was asked for than was free: fragmented, or limited by something else */
+};
+
+enum { OOM_LARGEST = 10, OOM_EVENTS = 20 };
+
+struct oom_event {
+    uint64_t time_ns;
+    uint32_t memory_row; /* an allocation or free; CG_NONE: another operation */
+    uint32_t op_row;     /* the operation; CG_NONE: none is known to belong to the memory record */
+};
+
+struct oom_detail {
+    uint64_t time_ns; /* start of the call */
+    uint32_t sample;  /* row of trace->device_memory: the first one since the call began; CG_NONE: none */
+    uint64_t changes; /* memory records of the device between the call and the sample */
+    enum oom_verdict verdict;
+    uint8_t *live; /* by lifetime: alive on the device when the call began */
+    uint64_t live_count, live_bytes, live_pool_bytes;
+    uint32_t largest[OOM_LARGEST]; /* lifetimes, largest first, then in their order */
+    size_t largest_count;
+    struct oom_event events[OOM_EVENTS]; /* of all threads, ascending */
+    size_t event_count;
+};
+/* The details of the failure that op row is; linear. False when memory is short. */
+bool oom_detail_make(const struct cg_trace *trace, const struct logical_memory *memory,
+                     const struct oom_failures *failures, uint32_t op, struct oom_detail *detail);
+void oom_detail_free(struct oom_detail *detail);
+
+#endif
