@@ -46,6 +46,10 @@ $(BUILD)/obj/%.o: %.c
 $(BUILD)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -c -o $@ $<
+# Built twice, for the processors that have these instructions and for all.
+ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
+$(BUILD)/obj/analyzer/trace/members_avx2.o: ALL_CFLAGS += -mavx2 -mbmi -mbmi2
+endif
 # cuda.h renames functions with macros; the hooks name symbols, and take those macros back.
 $(BUILD)/gen/cuda_undef.h: $(CUDA_INCLUDE)/cuda.h
 	@mkdir -p $(@D)

@@ -13,7 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#ifdef __SSE2__
+#ifdef __AVX2__
+#include <immintrin.h>
+#elif defined __SSE2__
 #include <emmintrin.h>
 #endif
 
@@ -93,21 +95,38 @@ const char *json_number(struct json_scan *scan, const char *at, struct json_numb
 /* A number of class U. *value is unchanged on a fault. */
 const char *json_u64_slow(struct json_scan *scan, const char *at, uint64_t *value);
 
-/* A number of one to sixteen digits, as nearly all are: behind it. NULL, and *value is unchanged, for all
- * else: longer ones, irregular ones, and what is no number. */
-static inline const char *json_u64_usual(const char *at, uint64_t *value)
+#ifdef __AVX2__
+/* The digits that stand here, at most 16, and what they say. The digits are moved to the end of the register,
+ * zeros before them, and added up in pairs, fours, eights and sixteens: 23 instructions for any number of
+ * them, where eight at a time took 33. */
+static inline unsigned json_digits(const char *at, uint64_t *value)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    /* Eight digits at a time. Bytes of digits: those where '0' to '9', turned into 0 to 9, plus 0x76 has no
-     * high bit; a carry runs towards later bytes only, so the first byte that is no digit is found rightly.
-     * The digits are moved to the end of the word, zeros before them, and added up in pairs, fours and
-     * eights. */
+    static const signed char shift[32] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+                                          0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15};
+    __m128i text = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(const void *)at), _mm_set1_epi8('0'));
+    __m128i digit = _mm_cmpeq_epi8(_mm_min_epu8(text, _mm_set1_epi8(9)), text);
+    unsigned digits = (unsigned)__builtin_ctz(~(unsigned)_mm_movemask_epi8(digit));
+    text = _mm_shuffle_epi8(text, _mm_loadu_si128((const __m128i *)(const void *)(shift + digits)));
+    text = _mm_maddubs_epi16(text, _mm_set1_epi16(1 << 8 | 10));
+    text = _mm_madd_epi16(text, _mm_set1_epi32(1 << 16 | 100));
+    text = _mm_packus_epi32(text, text);
+    text = _mm_madd_epi16(text, _mm_set1_epi32(1 << 16 | 10000));
+    uint64_t eights = (uint64_t)_mm_cvtsi128_si64(text);
+    *value = (eights & UINT32_MAX) * 100000000 + (eights >> 32);
+    return digits;
+}
+#elif __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+/* The same eight digits at a time. Bytes of digits: those where '0' to '9', turned into 0 to 9, plus 0x76 has
+ * no high bit; a carry runs towards later bytes only, so the first byte that is no digit is found rightly.
+ * The digits are moved to the end of the word, zeros before them, and added up in pairs, fours and eights. */
+static inline unsigned json_digits(const char *at, uint64_t *value)
+{
     static const uint64_t power[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
-    const char *end = at;
+    unsigned all = 0;
     uint64_t sum = 0;
     for (int words = 0; words < 2; words++) {
         uint64_t word;
-        memcpy(&word, end, sizeof word);
+        memcpy(&word, at + all, sizeof word);
         word ^= UINT64_C(0x3030303030303030);
         uint64_t other = ((word + UINT64_C(0x7676767676767676)) | word) & UINT64_C(0x8080808080808080);
         unsigned digits = other != 0 ? (unsigned)__builtin_ctzll(other) / 8 : 8;
@@ -117,20 +136,34 @@ static inline const char *json_u64_usual(const char *at, uint64_t *value)
         word = (word * 100 + (word >> 16)) & UINT64_C(0x0000FFFF0000FFFF);
         word = (word * 10000 + (word >> 32)) & UINT64_C(0x00000000FFFFFFFF);
         sum = sum * power[digits] + word;
-        end += digits;
+        all += digits;
         if (digits < 8) break;
     }
-    bool regular = end != at && (*at != '0' || end == at + 1) && (unsigned char)(*end - '0') > 9 &&
-                   *end != '.' && (*end | 0x20) != 'e';
-    if (__builtin_expect(regular, 1)) {
-        *value = sum;
-        return end;
-    }
+    *value = sum;
+    return all;
+}
 #else
-    (void)at;
-    (void)value;
+static inline unsigned json_digits(const char *at, uint64_t *value)
+{
+    unsigned digits = 0;
+    for (*value = 0; digits < 16 && (unsigned char)(at[digits] - '0') <= 9; digits++)
+        *value = *value * 10 + (uint64_t)(at[digits] - '0');
+    return digits;
+}
 #endif
-    return NULL;
+
+/* A number of one to sixteen digits with nothing but a comma or a closing bracket behind it, as nearly all
+ * are: behind it. NULL, and *value is unchanged, for all else: longer ones, irregular ones, and what is no
+ * number. */
+static inline const char *json_u64_usual(const char *at, uint64_t *value)
+{
+    uint64_t sum;
+    unsigned digits = json_digits(at, &sum);
+    const char *end = at + digits;
+    bool bare = *end == ',' || *end == '}' || *end == ']';
+    if (__builtin_expect(!bare || digits == 0 || (*at == '0' && digits > 1), 0)) return NULL;
+    *value = sum;
+    return end;
 }
 static inline const char *json_u64(struct json_scan *scan, const char *at, uint64_t *value)
 {

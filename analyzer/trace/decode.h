@@ -13,7 +13,9 @@
 union value {
     uint64_t u;
     double f;
-    uint32_t string; /* position in decoder->texts, 0 when absent */
+    /* Position in decoder->texts, 0 when absent. As wide as the union: four bytes stored and eight read back
+     * held up the processor for 20 cycles. */
+    uint64_t string;
     struct cg_list list;
     struct record *object;
     struct record_list *objects;
@@ -28,7 +30,7 @@ struct record_list {
     struct record *records;
 };
 struct text_pair {
-    uint32_t key, value; /* like value.string */
+    uint32_t key, value; /* positions in decoder->texts */
 };
 struct pair_list {
     size_t count, capacity;
@@ -57,17 +59,23 @@ struct decode_fault {
 
 /* Shapes that came before, found by their text: shapes alternate, so that one memo a field does not do.
  * Shapes took 208 instructions a record and take 40. */
-enum { LIST_TEXT = 16, LIST_MEMO_BITS = 9 };
+enum { LIST_TEXT = 16, LIST_MEMO_BITS = 9, KIND_MEMO_BITS = 8 };
 struct list_memo {
     char text[LIST_TEXT]; /* from bracket to bracket; zeros: none */
     struct cg_list list;
 };
 
+struct slot;    /* what is learned of a field, and */
 struct layout;  /* what is learned of an object while reading: decode_internal.h */
 struct pattern; /* a key or value as it usually stands in the text */
 
+struct decoder;
+typedef const char *members_decoder(struct decoder *decoder, const char *at, bool first,
+                                    struct layout *layout, unsigned open, int kinds, struct record *record);
+
 struct decoder {
     struct json_scan scan;
+    members_decoder *members;   /* for this processor */
     struct cg_strings *strings; /* not owned */
     bool extras;
     struct decode_fault fault;
@@ -76,8 +84,7 @@ struct decoder {
     /* Strings are looked up a batch of records at a time: each look-up in a large table misses the cache, and
      * so the misses of a batch overlap. */
     struct texts texts, last_texts; /* of this batch and the one before it */
-    uint32_t batch;
-    size_t str_resolved; /* of str_pool; what follows are positions in texts */
+    size_t str_resolved;            /* of str_pool; what follows are positions in texts */
 
     uint64_t *u64_pool; /* equal lists are there once */
     size_t u64_count, u64_capacity;
@@ -89,26 +96,29 @@ struct decoder {
 
     struct {
         const char *text; /* in the input, from quote to quote */
-        uint32_t low;     /* as in struct memo */
-        unsigned length;
+        uint64_t mask;    /* as in struct pattern */
+        size_t length;
         uint32_t position;
     } last_string; /* that was scanned in this batch */
 
+    struct slot **string_slots; /* whose value is a position in texts */
+    size_t string_slot_count;
+
     struct layout *layouts;
-    struct pattern *patterns;                 /* of the values of each enum, then of the kinds */
-    struct pattern *starts;                   /* of the records of each kind: `{"kind":"op"` */
-    enum cg_kind follower[CG_KIND_COUNT + 1]; /* the kind that followed a kind last time */
-    enum cg_kind last_kind;
+    struct pattern *patterns;       /* of the values of each enum, then of the kinds */
+    struct pattern *starts;         /* of the records of each kind: `{"kind":"op"` */
+    uint8_t *kind_memos;            /* kinds, found by the text behind `{"kind":"` */
     struct allocation *allocations; /* what the values of this batch point to */
     size_t allocated;               /* bytes of them */
 };
 
-bool decoder_init(struct decoder *decoder, struct cg_strings *strings, bool extras);
+/* portable: without the instructions that only some processors have. */
+bool decoder_init(struct decoder *decoder, struct cg_strings *strings, bool extras, bool portable);
 /* Leaves u64_pool and str_pool, which the trace takes over. */
 void decoder_free(struct decoder *decoder);
 
-/* Begins a batch: the records before are no longer valid. */
-void decoder_begin(struct decoder *decoder);
+/* Begins a batch: the records before are no longer valid. False when memory is short. */
+bool decoder_begin(struct decoder *decoder);
 
 /* Decodes the object at the start of line, to be kept unchanged until the batch is resolved; on success *kind
  * and *record are filled and *end is the byte behind it. On failure decoder->fault is filled, and *kind when

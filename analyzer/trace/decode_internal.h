@@ -4,50 +4,49 @@
 
 #include "analyzer/trace/decode.h"
 
-/* `,"key":` or `"value"`, to be compared with the text at once. */
+/* A text of at most PATTERN_MAX bytes, to be compared with what stands in the input at once. */
 enum { PATTERN_MAX = 32 };
-#define NO_MATCH (UINT32_C(1) << 16) /* a mask for a byte that no comparison of 16 finds equal */
+#define NO_MATCH (UINT64_C(1) << PATTERN_MAX) /* a mask that no comparison satisfies */
 struct pattern {
     char text[PATTERN_MAX];
-    uint32_t low, high; /* masks of the bytes that count: of the first 16 and of the others */
+    uint64_t mask; /* of the bytes that count */
     unsigned length;
 };
 
-/* The value that a string field had last, as it stands in the text: when the same bytes follow again, which
- * they do for most fields, it need not be scanned, hashed and looked up again. Never more than the padding of
- * the text. */
-enum { MEMO_MAX = 48 };
-struct memo {
-    char text[MEMO_MAX]; /* from quote to quote */
-    uint32_t low;        /* mask of the first 16 bytes; NO_MATCH: none */
-    unsigned length;
-    uint32_t string, batch;
-};
+/* What the loop over the members does itself; all that is rarer or irregular is left to others, who do
+ * ACTION_KEEP's values once and ACTION_OTHER's each time. */
+enum action { ACTION_OTHER, ACTION_KEEP, ACTION_STR, ACTION_U64, ACTION_ENUM, ACTION_U64_LIST, ACTION_SKIP };
 
-/* What the loop over the members does itself; all that is rarer or irregular is ACTION_OTHER's. */
-enum action { ACTION_OTHER, ACTION_STR, ACTION_U64, ACTION_ENUM, ACTION_U64_LIST, ACTION_SKIP };
+/* A field as it stood last in the text, from its comma on: the bytes that were read once are compared with
+ * those that come, and what they said holds again. Blanks of the producer are part of it. */
+struct slot {
+    char text[PATTERN_MAX]; /* `,"key":"value"` */
+    uint64_t member;        /* mask of the whole member; NO_MATCH when it is longer or must be read anew */
+    union value value;      /* of that member */
+    uint64_t key;           /* mask of what stands before the value; NO_MATCH: not known */
+    uint8_t length, key_length; /* of the member and of what stands before its value */
+    uint8_t next;               /* in the order of the text: a field, OBJECT_END, or NOT_LINKED */
+    uint8_t action;             /* enum action */
+    uint8_t values;             /* of an enum: enum value_set */
+    bool listed;                /* among the decoder's string_slots */
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct slot) == 64, "a slot is one cache line");
 
-/* The fields of one object, and the order in which the producer writes them: the field that followed field n
- * last time is tried first the next time, by one comparison with its whole key. */
+/* The fields of one object, linked in the order in which the producer writes them. Each is in the list at
+ * most once, and a reader only goes forward in it, so that no field is taken twice without a look. */
 struct layout {
+    struct slot slot[SCHEMA_MAX_FIELDS + 2]; /* of the fields; OBJECT_END; LIST_HEAD, of which next counts */
     const struct object_schema *schema;
     uint32_t known, required; /* masks of fields */
     uint32_t single;          /* may not come twice */
     uint32_t defaults;        /* enums whose default is not 0 */
     uint32_t stored;          /* fields that anybody reads */
-    uint8_t first;            /* the field that came first */
-    struct slot {
-        struct pattern key;                                     /* its comma first */
-        uint8_t follower;                                       /* the field that came next */
-        uint8_t action;                                         /* enum action */
-        uint8_t values;                                         /* of an enum: enum value_set */
-    } __attribute__((aligned(64))) slot[SCHEMA_MAX_FIELDS + 1]; /* the last one never matches */
-    struct memo memo[SCHEMA_MAX_FIELDS];
 };
 /* An edge has another set of known fields for each edge_kind. */
 enum { LAYOUT_EDGE_DATA = OBJECT_COUNT, LAYOUT_COUNT };
-/* Instead of a field: a key that is unknown here; the `kind` of a record; the closing brace. */
-enum { NO_FIELD = SCHEMA_MAX_FIELDS, KIND_KEY, OBJECT_END };
+/* Instead of a field: the closing brace, the head of the list, a key that is unknown here, the `kind` of a
+ * record, no place in the list. */
+enum { OBJECT_END = SCHEMA_MAX_FIELDS, LIST_HEAD, NO_FIELD, KIND_KEY, NOT_LINKED };
 /* No enum and no list of kinds is longer. */
 enum { VALUES_MAX = 16 };
 
@@ -70,8 +69,15 @@ static inline const char *scanned(struct decoder *decoder, const char *at)
 /* Zeroed memory that lives as long as the batch; NULL when memory is short. */
 void *decode_allocate(struct decoder *decoder, size_t size);
 
-/* Values: from their first byte to what follows them; NULL with a fault. memo may be NULL for strings. */
-const char *decode_string(struct decoder *decoder, const char *at, struct memo *memo, uint32_t *string);
+/* Room for one more text; false with a fault. */
+bool decode_grow_texts(struct decoder *decoder);
+/* Bytes that live as long as the batch; NULL with a fault. */
+const char *decode_copy(struct decoder *decoder, const char *bytes, size_t length);
+
+/* Strings that are known in the last batch become known in this one; false when memory is short. */
+bool decoder_keep_strings(struct decoder *decoder);
+
+/* Values: from their first byte to what follows them; NULL with a fault. */
 const char *decode_f64(struct decoder *decoder, const char *at, double *value);
 const char *decode_bool(struct decoder *decoder, const char *at, uint64_t *value);
 /* patterns: of the values, in their order. */
@@ -82,6 +88,11 @@ const char *decode_str_list(struct decoder *decoder, const char *at, struct cg_l
 const char *decode_map(struct decoder *decoder, const char *at, struct pair_list **map);
 /* A key and its colon: the value. */
 const char *decode_key(struct decoder *decoder, const char *at, const char **bytes, size_t *length);
+
+/* The members of an object up to and with its closing brace, from behind a value on, or where first is set
+ * from the first key on. kinds: how many members `kind` may still come, which have been dealt with already;
+ * -1 where `kind` has no meaning. open: arrays and objects around the values, this object included. */
+members_decoder decode_members, decode_members_avx2;
 
 /* Bit n: byte n of a and b is the same, n < 16. */
 static inline unsigned equal_bytes(const char *a, const char *b)
@@ -97,43 +108,86 @@ static inline unsigned equal_bytes(const char *a, const char *b)
 #endif
 }
 
-/* Reads up to PATTERN_MAX bytes, which the padding of the text allows everywhere. ignored: a mask of bytes
- * among the first 16 that may be different. */
-static inline bool pattern_here(const struct pattern *pattern, const char *at, uint32_t ignored)
+/* Bit n: byte n of a and b differs, n < PATTERN_MAX; all the higher bits, so that NO_MATCH is never clear.
+ * Reads PATTERN_MAX bytes, which the padding of the text allows everywhere. */
+static inline uint64_t differing_bytes(const char *a, const char *b)
 {
-    if ((~equal_bytes(pattern->text, at) & pattern->low & ~ignored) != 0) return false;
-    return pattern->high == 0 || (~equal_bytes(pattern->text + 16, at + 16) & pattern->high) == 0;
+#ifdef __AVX2__
+    __m256i equal = _mm256_cmpeq_epi8(_mm256_loadu_si256((const __m256i *)(const void *)a),
+                                      _mm256_loadu_si256((const __m256i *)(const void *)b));
+    return ~(uint64_t)(uint32_t)_mm256_movemask_epi8(equal);
+#else
+    return ~(uint64_t)(equal_bytes(a, b) | equal_bytes(a + 16, b + 16) << 16);
+#endif
 }
 
-static inline uint32_t mask_of(size_t length)
+/* One store where the comparison is one load: two halves would not be there in time for the next record. */
+static inline void copy_pattern(char *to, const char *from)
 {
-    return length < 16 ? (UINT32_C(1) << length) - 1 : 0xFFFF;
+#ifdef __AVX2__
+    _mm256_storeu_si256((__m256i *)(void *)to, _mm256_loadu_si256((const __m256i *)(const void *)from));
+#else
+    memcpy(to, from, PATTERN_MAX);
+#endif
 }
 
-/* These bytes stand here. Both are read to the next multiple of 16 bytes. */
-static inline bool same_text(const char *text, uint32_t low, unsigned length, const char *at)
+static inline bool pattern_here(const struct pattern *pattern, const char *at)
 {
-    if ((~equal_bytes(text, at) & low) != 0) return false;
-    for (unsigned done = 16; done < length; done += 16)
-        if ((~equal_bytes(text + done, at + done) & mask_of(length - done)) != 0) return false;
+    return (differing_bytes(pattern->text, at) & pattern->mask) == 0;
+}
+
+/* Of the first length bytes, length <= PATTERN_MAX. */
+static inline uint64_t mask_of(size_t length)
+{
+    return (UINT64_C(1) << length) - 1;
+}
+
+/* The patterns of the values of an enum; VALUES_COUNT: of the kinds. */
+static inline const struct pattern *patterns_of(const struct decoder *decoder, unsigned set)
+{
+    return decoder->patterns + set * VALUES_MAX;
+}
+
+static inline bool add_text(struct decoder *decoder, struct text text, uint32_t *position)
+{
+    struct texts *texts = &decoder->texts;
+    if (__builtin_expect(texts->count == texts->capacity, 0) && !decode_grow_texts(decoder)) return false;
+    *position = (uint32_t)texts->count;
+    texts->text[texts->count++] = text;
     return true;
 }
 
-/* A string whose text is that of the same field in the record before, or that of the string before it, as
- * tensor_id is often the storage_id: behind it. NULL when it must be scanned, or begins no string. Three of
- * four strings end here. */
-static inline const char *decode_string_again(struct decoder *decoder, const char *at,
-                                              const struct memo *memo, uint32_t *string)
+/* A text that may be new. */
+static inline bool decode_text(struct decoder *decoder, const char *bytes, size_t length, uint32_t *position)
 {
-    if (memo->batch == decoder->batch && same_text(memo->text, memo->low, memo->length, at)) {
-        *string = memo->string;
-        return at + memo->length;
-    }
-    if (same_text(decoder->last_string.text, decoder->last_string.low, decoder->last_string.length, at)) {
+    if (__builtin_expect(bytes == decoder->scan.scratch, 0) &&
+        (bytes = decode_copy(decoder, bytes, length)) == NULL)
+        return false;
+    uint32_t hash = strings_hash(bytes, length);
+    strings_prefetch(decoder->strings, hash);
+    return add_text(decoder, (struct text){bytes, length, hash, CG_ABSENT}, position);
+}
+
+/* A string, from its quote on. Where its text is that of the string before it, as tensor_id is often the
+ * storage_id, it is the same string. */
+static inline const char *decode_string(struct decoder *decoder, const char *at, uint32_t *string)
+{
+    const char *bytes;
+    size_t length;
+    if ((differing_bytes(decoder->last_string.text, at) & decoder->last_string.mask) == 0) {
         *string = decoder->last_string.position;
         return at + decoder->last_string.length;
     }
-    return NULL;
+    if (__builtin_expect(*at != '"', 0)) return decode_wrong_type(decoder, at, "a string");
+    const char *end = json_string(&decoder->scan, at, &bytes, &length);
+    if (__builtin_expect(end == NULL, 0)) return decode_scan_failed(decoder);
+    if (__builtin_expect(!decode_text(decoder, bytes, length, string), 0)) return NULL;
+    length = (size_t)(end - at);
+    decoder->last_string.text = at;
+    decoder->last_string.mask = length <= PATTERN_MAX ? mask_of(length) : NO_MATCH;
+    decoder->last_string.length = length;
+    decoder->last_string.position = *string;
+    return end;
 }
 
 /* Where a list is looked for that stands here in at most LIST_TEXT bytes; *length is set to its length, 0

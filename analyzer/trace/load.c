@@ -156,9 +156,9 @@ static int take_batch(struct loader *loader)
         status = take_record(loader, waiting->kind, &waiting->record);
     }
     loader->waiting_count = 0;
-    decoder_begin(&loader->decoder);
-    if (status == 0) loader->line = line;
-    return status;
+    if (status != 0) return status;
+    loader->line = line;
+    return decoder_begin(&loader->decoder) ? 0 : no_memory(loader);
 }
 
 /* lines */
@@ -272,7 +272,7 @@ static void take_pools(struct loader *loader)
 static int read_trace(struct loader *loader)
 {
     clock_gettime(CLOCK_MONOTONIC, &loader->last_progress);
-    decoder_begin(&loader->decoder);
+    if (!decoder_begin(&loader->decoder)) return no_memory(loader);
     int status = read_lines(loader);
     if (status != 0) return status;
     if (!sequence_end(&loader->sequence)) return sequence_fault(loader);
@@ -293,7 +293,7 @@ static int load(struct input *input, const char *name, const struct cg_load_opti
     if (made != NULL) made->strings = strings_new();
     loader.trace = loader.sequence.trace = made;
     if (made == NULL || made->strings == NULL ||
-        !decoder_init(&loader.decoder, made->strings, loader.options.extras))
+        !decoder_init(&loader.decoder, made->strings, loader.options.extras, loader.options.portable))
         no_memory(&loader);
     else
         status = read_trace(&loader);

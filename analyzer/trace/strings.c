@@ -37,7 +37,7 @@ void strings_free(struct cg_strings *strings)
     free(strings);
 }
 
-uint32_t strings_hash(const void *bytes, size_t length)
+uint32_t strings_hash_long(const void *bytes, size_t length)
 {
     return (uint32_t)XXH3_64bits(bytes, length);
 }

@@ -2,6 +2,8 @@
 #ifndef CGTRACE_ANALYZER_TRACE_STRINGS_H
 #define CGTRACE_ANALYZER_TRACE_STRINGS_H
 
+#include <string.h>
+
 #include "analyzer/trace/trace.h"
 
 struct cg_strings {
@@ -17,8 +19,29 @@ struct cg_strings {
 struct cg_strings *strings_new(void);
 void strings_free(struct cg_strings *strings);
 
-/* What a table of strings or lists is searched by. */
-uint32_t strings_hash(const void *bytes, size_t length);
+/* What a table of strings or lists is searched by. Up to 16 bytes, as nearly all have, it is the folded
+ * product of their two ends, which overlap (Wang Yi, wyhash): 12 instructions where XXH3 took 31. */
+uint32_t strings_hash_long(const void *bytes, size_t length);
+static inline uint32_t strings_hash(const void *bytes, size_t length)
+{
+    const char *begin = bytes;
+    uint64_t head = 0, tail = 0;
+    if (length >= 8 && length <= 16) {
+        memcpy(&head, begin, 8);
+        memcpy(&tail, begin + length - 8, 8);
+    } else if (length >= 4 && length < 8) {
+        uint32_t half;
+        memcpy(&half, begin, 4);
+        head = half;
+        memcpy(&half, begin + length - 4, 4);
+        tail = half;
+    } else {
+        return strings_hash_long(bytes, length);
+    }
+    unsigned __int128 product = (unsigned __int128)(head ^ UINT64_C(0x9E3779B97F4A7C15)) *
+                                (tail ^ UINT64_C(0xE7037ED1A0B428DB) ^ length);
+    return (uint32_t)((uint64_t)product ^ (uint64_t)(product >> 64));
+}
 
 /* The number of the text with this hash, new if need be; CG_ABSENT when memory is short or 2^32-2 strings are
  * there. */

@@ -201,7 +201,8 @@ int cg_fail(struct cg_error *error, int status, const char *format, ...)
 int cg_out_of_memory(struct cg_error *error);
 
 struct cg_load_options {
-    bool extras; /* keep the extra fields of the event table */
+    bool extras;   /* keep the extra fields of the event table */
+    bool portable; /* without instructions that only some processors have: the result is the same */
     void (*progress)(void *context, uint64_t done,
                      uint64_t total); /* may be NULL; called at most every 100 ms */
     void *progress_context;

@@ -21,15 +21,28 @@ static inline bool grow(void **array, size_t *capacity, size_t count, size_t ele
 
 /* batches of strings */
 
-static bool add_text(struct decoder *decoder, struct text text, uint32_t *position)
+bool decode_grow_texts(struct decoder *decoder)
 {
     struct texts *texts = &decoder->texts;
-    if (!grow((void **)&texts->text, &texts->capacity, texts->count, sizeof *texts->text)) {
-        decode_no_memory(decoder);
-        return false;
+    if (grow((void **)&texts->text, &texts->capacity, texts->count, sizeof *texts->text)) return true;
+    decode_no_memory(decoder);
+    return false;
+}
+
+bool decoder_keep_strings(struct decoder *decoder)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < decoder->string_slot_count; i++) {
+        struct slot *slot = decoder->string_slots[i];
+        slot->listed = slot->member != NO_MATCH;
+        if (!slot->listed) continue;
+        struct text text = {.number = decoder->last_texts.text[slot->value.string].number};
+        uint32_t position;
+        if (!add_text(decoder, text, &position)) return false;
+        slot->value.string = position;
+        decoder->string_slots[kept++] = slot;
     }
-    *position = (uint32_t)texts->count;
-    texts->text[texts->count++] = text;
+    decoder->string_slot_count = kept;
     return true;
 }
 
@@ -50,71 +63,14 @@ bool decoder_resolve(struct decoder *decoder)
     return true;
 }
 
-/* A string that no memo knew. */
-static bool new_text(struct decoder *decoder, const char *bytes, size_t length, uint32_t *position)
+const char *decode_copy(struct decoder *decoder, const char *bytes, size_t length)
 {
-    if (bytes == decoder->scan.scratch) {
-        char *copy = decode_allocate(decoder, length + 1);
-        if (copy == NULL) {
-            decode_no_memory(decoder);
-            return false;
-        }
-        bytes = memcpy(copy, bytes, length);
-    }
-    uint32_t hash = strings_hash(bytes, length);
-    strings_prefetch(decoder->strings, hash);
-    return add_text(decoder, (struct text){bytes, length, hash, CG_ABSENT}, position);
-}
-
-/* memos */
-
-/* text: of length bytes, from quote to quote. */
-static inline void remember(struct decoder *decoder, struct memo *memo, const char *text, size_t length,
-                            uint32_t position)
-{
-    uint32_t low = length <= MEMO_MAX ? mask_of(length) : NO_MATCH;
-    decoder->last_string.text = text;
-    decoder->last_string.low = low;
-    decoder->last_string.length = (unsigned)length;
-    decoder->last_string.position = position;
-    if (memo == NULL) return;
-    memcpy(memo->text, text, MEMO_MAX);
-    memo->low = low;
-    memo->length = (unsigned)length;
-    memo->string = position;
-}
-
-/* Carries a memo over from the batch before; one that is older is forgotten. */
-static bool memo_renew(struct decoder *decoder, struct memo *memo)
-{
-    bool recent = memo->batch + 1 == decoder->batch && memo->low != NO_MATCH;
-    memo->batch = decoder->batch;
-    if (recent) {
-        struct text text = {.number = decoder->last_texts.text[memo->string].number};
-        if (add_text(decoder, text, &memo->string)) return true;
-    }
-    memo->low = NO_MATCH;
-    return !recent;
+    char *copy = decode_allocate(decoder, length + 1);
+    if (copy == NULL) return decode_no_memory(decoder);
+    return memcpy(copy, bytes, length);
 }
 
 /* values */
-
-const char *decode_string(struct decoder *decoder, const char *at, struct memo *memo, uint32_t *string)
-{
-    const char *bytes;
-    size_t length;
-    if (__builtin_expect(*at != '"', 0)) return decode_wrong_type(decoder, at, "a string");
-    if (memo != NULL) {
-        if (memo->batch != decoder->batch && !memo_renew(decoder, memo)) return NULL;
-        const char *again = decode_string_again(decoder, at, memo, string);
-        if (again != NULL) return again;
-    }
-    const char *end = json_string(&decoder->scan, at, &bytes, &length);
-    if (__builtin_expect(end == NULL, 0)) return scanned(decoder, end);
-    if (!new_text(decoder, bytes, length, string)) return NULL;
-    if (bytes == at + 1) remember(decoder, memo, at, length + 2, *string);
-    return end;
-}
 
 const char *decode_f64(struct decoder *decoder, const char *at, double *value)
 {
@@ -147,7 +103,7 @@ const char *decode_enum(struct decoder *decoder, const char *at, const struct va
                         const struct pattern *patterns, uint64_t *value)
 {
     for (unsigned i = 0; i < values->count; i++) {
-        if (pattern_here(&patterns[i], at, 0)) {
+        if (pattern_here(&patterns[i], at)) {
             *value = i;
             return at + patterns[i].length;
         }
@@ -238,8 +194,7 @@ const char *decode_str_list(struct decoder *decoder, const char *at, struct cg_l
     while (more) {
         if (!grow((void **)&decoder->str_pool, &decoder->str_capacity, decoder->str_count, sizeof(cg_str)))
             return decode_no_memory(decoder);
-        if ((at = decode_string(decoder, at, NULL, &decoder->str_pool[decoder->str_count])) == NULL)
-            return NULL;
+        if ((at = decode_string(decoder, at, &decoder->str_pool[decoder->str_count])) == NULL) return NULL;
         decoder->str_count++;
         if ((at = list_goes_on(decoder, at, ']', &more)) == NULL) return NULL;
     }
@@ -276,8 +231,8 @@ const char *decode_map(struct decoder *decoder, const char *at, struct pair_list
         }
         struct text_pair *pair = &list->pairs[list->count];
         if ((at = decode_key(decoder, at, &bytes, &length)) == NULL) return NULL;
-        if (!new_text(decoder, bytes, length, &pair->key)) return NULL;
-        if ((at = decode_string(decoder, at, NULL, &pair->value)) == NULL) return NULL;
+        if (!decode_text(decoder, bytes, length, &pair->key)) return NULL;
+        if ((at = decode_string(decoder, at, &pair->value)) == NULL) return NULL;
         list->count++;
         if ((at = list_goes_on(decoder, at, '}', &more)) == NULL) return NULL;
     }

@@ -9,7 +9,7 @@
 
 #include "tests/unit/trace_vectors.h"
 
-enum { LINES = 100000, LONGEST = 2048 };
+enum { LINES = 100000, LONGEST = 2048, LEARNED = 3, MOST_LINES = LEARNED + 1 };
 
 static const char *const seeds[] = {
     ("{\"kind\":\"op\",\"span_id\":\"a\",\"op_name\":\"mm\",\"inputs\":[\"x\",\"y\\u00e9\"],\"output\":\"z\","
@@ -290,16 +290,24 @@ static bool beyond_jansson(const json_error_t *error, const char *line, size_t l
     return false;
 }
 
+/* In turn with the instructions of this processor and with those that all have. */
+static int load_in_turn(const char *text, size_t length, struct cg_trace **trace, struct cg_error *error)
+{
+    static struct cg_load_options options;
+    options.portable = !options.portable;
+    return trace_load_bytes("line", text, length, &options, trace, error);
+}
+
 static int load_line(const char *line, size_t length, struct cg_trace **trace, struct cg_error *error)
 {
     static const char
         head[] = META "\n" SPAN_A "\n",
         tail[] = "\n{\"kind\":\"terminal\",\"outcome\":\"complete\",\"timestamp_ns\":18446744073709551615}\n";
-    static char text[sizeof head + sizeof tail + LONGEST];
+    static char text[sizeof head + sizeof tail + MOST_LINES * LONGEST];
     char *at = stpcpy(text, head);
     at = (char *)mempcpy(at, line, length);
     at = stpcpy(at, tail);
-    return trace_load_bytes("line", text, (size_t)(at - text), NULL, trace, error);
+    return load_in_turn(text, (size_t)(at - text), trace, error);
 }
 
 static void test_mutated_lines(void **state)
@@ -372,7 +380,10 @@ static void test_streams(void **state)
         }
         at = stpcpy(
             at, "{\"kind\":\"terminal\",\"outcome\":\"complete\",\"timestamp_ns\":18446744073709551615}\n");
-        struct cg_trace *trace = accepted(text, (size_t)(at - text));
+        struct cg_trace *trace = NULL;
+        struct cg_error error = {0};
+        if (load_in_turn(text, (size_t)(at - text), &trace, &error) != 0)
+            fail_msg("stream %d: %s", stream, error.message);
         for (size_t i = 0; i < count; i++) {
             const char *field = difference(trace, records[i], rows);
             if (field != NULL) fail_msg("stream %d, line %zu: other value: %s", stream, i + 3, field);
@@ -382,8 +393,89 @@ static void test_streams(void **state)
     }
 }
 
+/* A mutated line behind lines of its kind: what was learned from them must not let a defect pass. */
+static void test_learned(void **state)
+{
+    (void)state;
+    static char text[MOST_LINES * LONGEST];
+    unsigned accepted_lines = 0, refused_lines = 0;
+    for (int i = 0; i < LINES; i++) {
+        char *at = text, line[LONGEST];
+        const char *seed = seeds[random_below(COUNT(seeds))];
+        size_t length = strlen(seed);
+        for (size_t before = 1 + random_below(LEARNED); before > 0; before--) {
+            at = mempcpy(at, seed, length);
+            *at++ = '\n';
+        }
+        memcpy(line, seed, length);
+        for (size_t changes = 1 + random_below(2); changes > 0 && length > 0; changes--)
+            length = mutate(line, length);
+        json_error_t why = {0};
+        json_t *record =
+            json_loadb(line, length, JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &why);
+        enum answer answer = record != NULL ? judge(record) : REFUSE;
+        json_decref(record);
+        if (beyond_jansson(&why, line, length) || answer == OTHER_KIND || length == 0 ||
+            strspn(line, " \t\r") >= length)
+            continue;
+        at = mempcpy(at, line, length);
+        struct cg_trace *trace = NULL;
+        struct cg_error error = {0};
+        int status = load_line(text, (size_t)(at - text), &trace, &error);
+        trace_free(trace);
+        if ((status == 0) != (answer == TAKE))
+            fail_msg("%.*s\nours: %s\njansson: %s", (int)(at - text), text,
+                     status == 0 ? "accepted" : error.message, answer == TAKE ? "accepted" : why.text);
+        accepted_lines += status == 0;
+        refused_lines += status != 0;
+    }
+    printf("# %u lines accepted, %u refused\n", accepted_lines, refused_lines);
+    assert_true(accepted_lines > LINES / 20 && refused_lines > LINES / 20);
+}
+
+/* Every length of a number, every limit and what may follow it, at the place where numbers are read at once.
+ */
+static void test_numbers(void **state)
+{
+    (void)state;
+    static const char *const follow[] = {",",   "}",   " ,", "\t}", ".",  "e", "E",
+                                         ".0,", "e1,", "-",  "]",   "\"", ""};
+    enum { GOOD = 4 }; /* of follow */
+    unsigned taken = 0;
+    for (unsigned i = 0; i < 20000; i++) {
+        char number[32], line[256];
+        uint64_t value =
+            ((uint64_t)random_below(UINT32_MAX) << 32 | random_below(UINT32_MAX)) >> random_below(64);
+        if (i < 20) value = UINT64_MAX - i;
+        bool zero = i % 8 == 7; /* before other digits */
+        unsigned next = (unsigned)random_below(COUNT(follow));
+        snprintf(number, sizeof number, "%s%llu", zero ? "0" : "", (unsigned long long)value);
+        const char *rest =
+            follow[next][strlen(follow[next]) - (follow[next][0] != '\0')] == '}' ? "" : "\"x\":1}";
+        int length =
+            snprintf(line, sizeof line,
+                     "{\"kind\":\"device_memory\",\"timestamp_ns\":1,\"device\":\"d\",\"used_bytes\":%s%s%s",
+                     number, follow[next], rest);
+        char two[512];
+        int both = snprintf(
+            two, sizeof two,
+            "{\"kind\":\"device_memory\",\"timestamp_ns\":1,\"device\":\"d\",\"used_bytes\":2}\n%.*s", length,
+            line);
+        struct cg_trace *trace = NULL;
+        struct cg_error error = {0};
+        int status = load_line(two, (size_t)both, &trace, &error);
+        bool good = next < GOOD && !zero;
+        if ((status == 0) != good || (good && trace->device_memory.used_bytes[1] != value))
+            fail_msg("%s: %s", line, status == 0 ? "accepted, or another value" : error.message);
+        taken += status == 0;
+        trace_free(trace);
+    }
+    assert_true(taken > 4000);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_mutated_lines), cmocka_unit_test(test_streams)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_mutated_lines), cmocka_unit_test(test_streams),
+                                       cmocka_unit_test(test_learned), cmocka_unit_test(test_numbers)};
     return run_tap(tests);
 }

@@ -41,12 +41,25 @@ struct vector {
         name, text, message                                                                                  \
     }
 
+/* With the instructions of this processor, after a look that those of any processor give the same answer. */
+static inline int load_both(const char *text, size_t length, struct cg_trace **trace, struct cg_error *error)
+{
+    static const struct cg_load_options portable = {.portable = true};
+    struct cg_error other_error = {0};
+    struct cg_trace *other = NULL;
+    int other_status = trace_load_bytes("test", text, length, &portable, &other, &other_error);
+    int status = trace_load_bytes("test", text, length, NULL, trace, error);
+    trace_free(other);
+    assert_int_equal(status, other_status);
+    assert_string_equal(error->message, other_error.message);
+    return status;
+}
+
 static inline struct cg_trace *accepted(const char *text, size_t length)
 {
     struct cg_trace *trace = NULL;
     struct cg_error error = {0};
-    if (trace_load_bytes("test", text, length, NULL, &trace, &error) != 0)
-        fail_msg("refused: %s", error.message);
+    if (load_both(text, length, &trace, &error) != 0) fail_msg("refused: %s", error.message);
     return trace;
 }
 
@@ -56,7 +69,7 @@ static inline const char *refused(const char *text, size_t length, int status)
     static struct cg_error error;
     struct cg_trace *trace = NULL;
     error = (struct cg_error){0};
-    int answer = trace_load_bytes("test", text, length, NULL, &trace, &error);
+    int answer = load_both(text, length, &trace, &error);
     assert_null(trace);
     assert_int_equal(answer, status);
     assert_int_equal(error.status, status);
