@@ -144,7 +144,7 @@ static void emit_owners(struct json_doc *doc, const struct failure *failure, con
         doc_fail(doc, ENOMEM);
         return;
     }
-    struct owners owners = {{view->trace, &view->paths, &groups}, failure->detail.live_bytes};
+    struct owners owners = {{view->trace, &view->paths, &groups, view->people}, failure->detail.live_bytes};
     doc_key(doc, key);
     emit_bounded(doc, groups.count, OWNERS, emit_owner, &owners);
     storage_groups_free(&groups);

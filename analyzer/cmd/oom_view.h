@@ -16,6 +16,7 @@ struct oom_view {
     struct logical_memory memory;
     struct span_paths paths;
     struct oom_failures failures;
+    bool people; /* for a table: nothing twice */
 };
 
 /* The trace must have been loaded with its extra fields. False when memory is short. */

@@ -67,9 +67,11 @@ static void emit(struct json_doc *doc, const void *object)
 static void emit_people(struct json_doc *doc, const void *object)
 {
     const struct query *query = object;
+    struct oom_view view = *of(query);
     struct page page = page_of(query);
     uint64_t skip = query->offset, left = page.displayed;
     char number[32];
+    view.people = true;
     doc_object(doc);
     doc_member_string(doc, "definition", OOM_DEFINITION);
     doc_member_u64(doc, "failures", page.total);
@@ -78,7 +80,7 @@ static void emit_people(struct json_doc *doc, const void *object)
         if (!row_matches(query, row) || (skip > 0 && skip--)) continue;
         snprintf(number, sizeof number, "failure %llu", (unsigned long long)row + 1);
         doc_key(doc, number);
-        emit_failure(doc, query, row);
+        emit_oom_failure(doc, &view, row);
         left--;
     }
     doc_object_end(doc);

@@ -55,7 +55,7 @@ struct storages {
     struct suppressions suppressions;
     struct left_out suppressed, small;
     uint64_t peak_ns;
-    bool peak_known;
+    bool peak_known, people;
 };
 
 static const struct storages *of(const struct query *query)
@@ -65,7 +65,7 @@ static const struct storages *of(const struct query *query)
 
 static struct storage_view view_of(const struct storages *storages)
 {
-    return (struct storage_view){storages->trace, &storages->paths, &storages->groups};
+    return (struct storage_view){storages->trace, &storages->paths, &storages->groups, storages->people};
 }
 
 /* ---- options ---- */
@@ -457,6 +457,15 @@ static void emit(struct json_doc *doc, const void *object)
     doc_members(doc, members, sizeof members / sizeof *members, &page);
 }
 
+static void emit_people(struct json_doc *doc, const void *object)
+{
+    struct query query = *(const struct query *)object;
+    struct storages storages = *of(&query);
+    storages.people = true;
+    query.state = &storages;
+    emit(doc, &query);
+}
+
 /* ---- the kinds ---- */
 
 static const char *const leak_options[] = {"by",        "device",       "after-steps", "step-span",
@@ -478,7 +487,8 @@ static const char *const other_options[] = {"by", "device", "min-bytes", NULL};
                                               .rows = "rows",                                                \
                                               .prepare = prepare_##symbol,                                   \
                                               .release = release,                                            \
-                                              .emit = emit};
+                                              .emit = emit,                                                  \
+                                              .people = emit_people};
 
 STORAGE_QUERY(leaks, STORAGES_LEAK, leak_options,
               "storages that are still alive at the end, or after further training steps, by call site")

@@ -126,6 +126,6 @@ void emit_storage_group_place(struct json_doc *doc, const struct storage_view *v
 {
     if (view->groups->by == GROUP_BY_STACK)
         emit_frames(doc, view->trace, storage_group_stack(view->groups, group));
-    else if (view->groups->by == GROUP_BY_SPAN)
+    else if (view->groups->by == GROUP_BY_SPAN && !view->people)
         emit_span_path(doc, view->trace, view->paths, storage_group_path(group));
 }

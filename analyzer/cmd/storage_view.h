@@ -12,6 +12,7 @@ struct storage_view {
     const struct cg_trace *trace;
     const struct span_paths *paths;
     const struct storage_groups *groups;
+    bool people; /* a path is in the name already */
 };
 
 /* What a group is called: its innermost frame, its operation or entry point, its path, category or sizes. Cut
