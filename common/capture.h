@@ -24,12 +24,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CAP_MAGIC     "cgtrace\n"
-#define CAP_VERSION   1u
-#define CAP_ENDIAN    0x01020304u
-#define CAP_RINGS_MAX 1024u
-#define CAP_SLOT      64u
-#define CAP_GAPS_MAX  8u
+#define CAP_MAGIC       "cgtrace\n"
+#define CAP_VERSION     1u
+#define CAP_ENDIAN      0x01020304u
+#define CAP_RINGS_MAX   1024u
+#define CAP_SLOT        64u
+#define CAP_GAPS_MAX    8u
+#define CAP_UNTIMED_MAX 16u
+#define CAP_CLOCKS_MAX  16u
 
 /* The head of a string: its length, and what its last path part says about a training step: 0, or 1 + the
  * value of enum cg_value_STEP. */
@@ -56,6 +58,20 @@ struct cap_anchor {
     uint64_t spread_ticks;
 };
 
+/* One moment on a device's clock and on the host's. */
+struct cap_device_anchor {
+    uint64_t device_ns;
+    uint64_t host_tick;
+    uint64_t uncertainty_ns; /* how far the two may lie apart */
+};
+/* The clock of device intervals of one context: "cuda:<device>/ctx:<number>". */
+struct cap_device_clock {
+    uint32_t number;
+    uint8_t device;
+    _Atomic uint8_t anchors; /* 0: none was taken; 1: the first; 2: that and the last one */
+    struct cap_device_anchor anchor[2];
+};
+
 struct cap_header {
     char magic[8];
     uint32_t version;
@@ -78,12 +94,17 @@ struct cap_header {
     _Atomic uint64_t stacks_used;  /* (live) */
     _Atomic uint32_t rings_used;   /* (live) entries of the directory that were ever used */
     _Atomic uint32_t closed;       /* (live) 1 when the trace is in place and this file is no longer needed */
-    _Atomic uint64_t lost_without_ring;  /* (live) records of threads that could get no ring */
-    _Atomic uint64_t lost_retired;       /* (live) records lost by threads that have ended */
-    _Atomic uint64_t gaps[CAP_GAPS_MAX]; /* (live) enum cap_gap: what passed unseen */
-    char part_path[1024];                /* absolute */
-    char trace_path[1024];               /* absolute; final name */
-    char meta[];                         /* NUL-ended JSON object: the parts of meta known at the start */
+    _Atomic uint64_t lost_without_ring;        /* (live) records of threads that could get no ring */
+    _Atomic uint64_t lost_retired;             /* (live) records lost by threads that have ended */
+    _Atomic uint64_t gaps[CAP_GAPS_MAX];       /* (live) enum cap_gap: what passed unseen */
+    _Atomic uint64_t untimed[CAP_UNTIMED_MAX]; /* (live) enum cap_untimed: work without an interval */
+    _Atomic uint64_t pending;                  /* (live) work whose events have not been read yet */
+    _Atomic uint64_t timing_ns;                /* (live) host time that timing has cost */
+    _Atomic uint32_t device_clocks;            /* (live) entries of device_clock that are used */
+    struct cap_device_clock device_clock[CAP_CLOCKS_MAX];
+    char part_path[1024];  /* absolute */
+    char trace_path[1024]; /* absolute; final name */
+    char meta[];           /* NUL-ended JSON object: the parts of meta known at the start */
 };
 
 #define CAP_TYPES_MAX 32u
@@ -93,6 +114,7 @@ struct cap_written {
     uint64_t latest_ns;              /* latest host time */
     uint64_t records[CAP_TYPES_MAX]; /* by enum cap_type */
     uint64_t op_lines, memory_lines;
+    uint64_t skipped;      /* work of devices that was not timed, to keep the budget */
     uint32_t steps;        /* one bit for each step that a span had */
     uint32_t first_device; /* 1 + ordinal of the first device that a record named; 0: none */
 };
@@ -229,12 +251,52 @@ enum cap_gap {
 };
 _Static_assert(CAP_GAP_COUNT <= CAP_GAPS_MAX, "the header has room for every gap");
 
+/* What a device interval is of: A(constant suffix, "wire value of activity", "name where there is no other").
+ * The copies stand in the order of enum record_copy_kind. */
+#define CAP_ACTIVITIES(A)                                                                                    \
+    A(HTOD, "memcpy", "HtoD")                                                                                \
+    A(DTOH, "memcpy", "DtoH")                                                                                \
+    A(DTOD, "memcpy", "DtoD")                                                                                \
+    A(HTOH, "memcpy", "HtoH")                                                                                \
+    A(PEER, "memcpy", "PtoP")                                                                                \
+    A(UNIFIED, "memcpy", "unified")                                                                          \
+    A(MEMSET, "memset", "memset")                                                                            \
+    A(KERNEL, "kernel", "")                                                                                  \
+    A(GRAPH, "graph", "graph")
+enum cap_activity {
+#define CAP_ACTIVITY(suffix, wire, name) CAP_ACTIVITY_##suffix,
+    CAP_ACTIVITIES(CAP_ACTIVITY)
+#undef CAP_ACTIVITY
+        CAP_ACTIVITY_COUNT
+};
+_Static_assert(CAP_ACTIVITY_COUNT <= 16, "the detail of a record holds every activity");
+
+/* Why a device's work has no interval: U(constant suffix, "key in terminal.coverage.device_timing.untimed",
+ * "meaning") */
+#define CAP_UNTIMEDS(U)                                                                                      \
+    U(BUDGET, "budget", "left out so that timing costs no more than its budget")                             \
+    U(CAPTURED, "captured", "its stream is part of a capture, where no event may be recorded")               \
+    U(POOL_EMPTY, "pool_empty", "too much work was under way: no pair of events was left")                   \
+    U(ERROR, "error", "the driver refused to record or to read an event")                                    \
+    U(NOT_READY, "not_ready", "not done when its context ended")                                             \
+    U(SESSION_END, "session_end", "not done or not read when the session ended")                             \
+    U(RESOLUTION, "below_resolution", "both events bear the same time")                                      \
+    U(FORM, "form", "a form of call that is not timed")                                                      \
+    U(LOST, "lost", "the record of the call or of its interval found no room")
+enum cap_untimed {
+#define CAP_UNTIMED(suffix, wire, meaning) CAP_UNTIMED_##suffix,
+    CAP_UNTIMEDS(CAP_UNTIMED)
+#undef CAP_UNTIMED
+        CAP_UNTIMED_COUNT
+};
+_Static_assert(CAP_UNTIMED_COUNT <= CAP_UNTIMED_MAX, "the header has room for every reason");
+
 /* Numbers of the two spans that every session has. */
 enum { CAP_SPAN_ROOT = 1, CAP_SPAN_REGION = 2 };
 
 /* Flags of a record. */
 enum {
-    CAP_FLAG_DETAIL = 0x000f,      /* memory kind, copy kind or span source, by type */
+    CAP_FLAG_DETAIL = 0x000f,      /* memory kind, copy kind, span source or activity, by type */
     CAP_FLAG_STEP = 0x00f0,        /* SPAN_*: its own step; ALLOC, FREE, END: of the innermost span around the
                                       allocation that has one:        0, or 1 + the value of enum cg_value_STEP */
     CAP_FLAG_REASON = 0x0f00,      /* FREE, END: enum cap_end_reason << 8 */
@@ -244,6 +306,7 @@ enum {
     CAP_FLAG_DEVICE_TEXT = 0x0010, /* SAMPLE: result is the string number of the device's name */
     CAP_FLAG_REQUIRES_GRAD = 0x0100, /* TENSOR */
     CAP_FLAG_HAS_BYTES = 0x0200,     /* TENSOR, API_OP: the dense bytes are given, not worked out */
+    CAP_FLAG_SKIPPED = 0x0400,       /* LAUNCH, COPY: not timed, to keep the budget */
     CAP_FLAG_CLIPPED_START = 0x0100, /* SPAN_BEGIN, SPAN: open when the region began */
     CAP_FLAG_CLIPPED_END = 0x0200,   /* SPAN_END, SPAN: never ended by the program */
     CAP_FLAG_NO_CALL = 0x1000,       /* FREE, END: no op is written */
@@ -262,7 +325,7 @@ enum {
 /* One record: a slot of this form, and `slots - 1` slots right behind it that hold words alone, 64 bits each.
  * A record does not wrap: a PAD fills the end of its ring. */
 struct cap_record {
-    uint64_t begin; /* tick */
+    uint64_t begin; /* tick; INTERVAL: bytes moved */
     uint32_t span;  /* number of the innermost recorded open span of the thread; SPAN_*: of this span */
     uint8_t type;   /* enum cap_type */
     uint8_t slots;
@@ -272,7 +335,8 @@ struct cap_record {
     uint16_t flags;
     int32_t result; /* CUresult; SPAN_BEGIN: the span that this one continues; SPAN: the thread that opened
                        it, where another ended it; else 0 */
-    uint64_t ticks; /* duration */
+    uint64_t ticks; /* duration; SAMPLE: 1 + bytes in use of the device's pool, 0: not known;
+                       INTERVAL: number of its clock << 32 | name */
     union {
         struct {
             uint64_t bytes;

@@ -177,6 +177,8 @@
     F(free_bytes, "free_bytes", OPT_U64, OPTIONAL, NONE, "free on the device")                               \
     F(reserved_bytes, "reserved_bytes", OPT_U64, OPTIONAL, NONE, "held by a caching allocator")              \
     F(capacity_bytes, "capacity_bytes", OPT_U64, OPTIONAL, NONE, "capacity, observed by itself")
+#define CG_DEVICE_MEMORY_EXTRAS(F)                                                                           \
+    F(pool_used_bytes, "pool_used_bytes", OPT_U64, EXTRA, NONE, "of reserved_bytes, what is allocated")
 
 #define CG_DEVICE_INTERVAL_FIELDS(F)                                                                         \
     F(span_id, "span_id", STR, REQUIRED, NONE, "span the work belongs to")                                   \
@@ -191,7 +193,8 @@
     F(name, "name", OPT_STR, EXTRA, NONE, "kernel or kind of copy")                                          \
     F(correlation, "correlation", OPT_U64, EXTRA, NONE, "joins the interval with the call that issued it")   \
     F(bytes, "bytes", OPT_U64, EXTRA, NONE, "bytes moved")                                                   \
-    F(uncertainty_ns, "uncertainty_ns", OPT_U64, EXTRA, NONE, "how far the duration may be too long")
+    F(uncertainty_ns, "uncertainty_ns", OPT_U64, EXTRA, NONE,                                                \
+      "how far the duration may be too long; too short it is by a microsecond at most")
 
 #define CG_GRADIENT_FIELDS(F)                                                                                \
     F(event_id, "event_id", STR, REQUIRED, NONE, "unique in the stream")                                     \
@@ -316,7 +319,7 @@
     K(TENSOR_STATS, tensor_stats, "tensor_stats", CG_TENSOR_STATS_FIELDS, CG_NO_EXTRAS,                      \
       "statistics of a tensor")                                                                              \
     K(MEMORY, memory, "memory", CG_MEMORY_FIELDS, CG_MEMORY_EXTRAS, "a storage allocated or freed")          \
-    K(DEVICE_MEMORY, device_memory, "device_memory", CG_DEVICE_MEMORY_FIELDS, CG_NO_EXTRAS,                  \
+    K(DEVICE_MEMORY, device_memory, "device_memory", CG_DEVICE_MEMORY_FIELDS, CG_DEVICE_MEMORY_EXTRAS,       \
       "a sample of a device")                                                                                \
     K(DEVICE_INTERVAL, device_interval, "device_interval", CG_DEVICE_INTERVAL_FIELDS,                        \
       CG_DEVICE_INTERVAL_EXTRAS, "work on a device, on its clock")                                           \

@@ -23,6 +23,7 @@ CG_OP_EXTRAS(OP_KEY)
 CG_MEMORY_FIELDS(MEMORY_KEY)
 CG_MEMORY_EXTRAS(MEMORY_KEY)
 CG_DEVICE_MEMORY_FIELDS(DEVICE_MEMORY_KEY)
+CG_DEVICE_MEMORY_EXTRAS(DEVICE_MEMORY_KEY)
 
 #define WIRE(suffix, wire) wire,
 static const char *const memory_kinds[] = {CAP_MEMORY_KINDS(WIRE)};
@@ -95,7 +96,7 @@ bool jsonl_apis(struct jsonl_api *apis, uint32_t count, uint32_t first, const ch
 
 /* ---- parts of lines ---- */
 
-static char *put_device(struct jsonl_state *state, char *out, uint8_t device)
+char *jsonl_put_ordinal(struct jsonl_state *state, char *out, uint8_t device)
 {
     if (device == CAP_NO_DEVICE) return jsonl_literal(out, "cpu");
     if (!state->written.first_device) state->written.first_device = device + 1u;
@@ -214,7 +215,7 @@ static char *op_head(struct jsonl_state *state, char *out, const struct cap_reco
     out = jsonl_literal(out, op_q_dtype);
     out = jsonl_literal(out, "unknown\"");
     out = jsonl_literal(out, op_q_device);
-    out = put_device(state, out, record->device);
+    out = jsonl_put_ordinal(state, out, record->device);
     *out++ = '"';
     out = put_field(out, op_duration_ns, end - begin);
     out = put_field(out, op_timestamp_ns, begin);
@@ -252,9 +253,17 @@ static char *put_call(struct jsonl_state *state, char *out, const struct cap_rec
     return op_end(out, record);
 }
 
+/* Work of a device that got no pair of events, counted where its call is written. */
+static void count_skipped(struct jsonl_state *state, const struct cap_record *record)
+{
+    if (record->flags & CAP_FLAG_SKIPPED && !(record->flags & CAP_FLAG_CAPTURED) && !record->result)
+        state->written.skipped++;
+}
+
 static char *put_copy(struct jsonl_state *state, char *out, const struct cap_record *record,
                       uint64_t correlation, int32_t tid)
 {
+    count_skipped(state, record);
     out = op_head(state, out, record, 0, NULL);
     out = op_extras(state, out, record, tid);
     out = put_field(out, op_correlation, correlation);
@@ -270,6 +279,7 @@ static char *put_launch(struct jsonl_state *state, char *out, const struct cap_r
     const uint16_t *block = record->launch.block;
     bool replaced = false;
 
+    count_skipped(state, record);
     out = op_head(state, out, record, record->launch.name, &replaced);
     out = op_extras(state, out, record, tid);
     out = put_field(out, op_correlation, correlation);
@@ -318,7 +328,7 @@ static char *put_storage(struct jsonl_state *state, char *out, const struct cap_
         *out++ = '"';
     }
     out = jsonl_literal(out, memory_q_device);
-    out = put_device(state, out, record->device);
+    out = jsonl_put_ordinal(state, out, record->device);
     *out++ = '"';
     out = put_field(out, memory_bytes, record->memory.bytes);
     out = jsonl_literal(out, memory_q_action);
@@ -551,7 +561,7 @@ static char *put_sample(struct jsonl_state *state, char *out, const struct cap_r
     if (record->flags & CAP_FLAG_DEVICE_TEXT)
         out = jsonl_put_device(state, out, (uint32_t)record->result);
     else
-        out = put_device(state, out, record->device);
+        out = jsonl_put_ordinal(state, out, record->device);
     *out++ = '"';
     if (record->sample.used != UINT64_MAX)
         out = put_field(out, device_memory_used_bytes, record->sample.used);
@@ -561,6 +571,7 @@ static char *put_sample(struct jsonl_state *state, char *out, const struct cap_r
         out = put_field(out, device_memory_reserved_bytes, record->sample.reserved);
     if (record->sample.capacity != UINT64_MAX)
         out = put_field(out, device_memory_capacity_bytes, record->sample.capacity);
+    if (record->ticks) out = put_field(out, device_memory_pool_used_bytes, record->ticks - 1);
     return jsonl_literal(out, "}\n");
 }
 
@@ -575,6 +586,8 @@ size_t jsonl_bound(const struct jsonl_state *state, const struct cap_record *rec
         jsonl_string_at(state, record->launch.name, &head);
     else if (record->type == CAP_SPAN_BEGIN || record->type == CAP_SPAN)
         jsonl_string_at(state, record->span_data.name, &head);
+    else if (record->type == CAP_INTERVAL)
+        jsonl_string_at(state, (uint32_t)record->ticks, &head);
     /* The name at most shortened (6 bytes for each), whole once (6 more) and its bytes (2 more); and a
      * stream, or a domain and a category. */
     return LINE_BYTES + 6 * JSONL_NAME_MAX * 3 + 8 * (size_t)CAP_STRING_LENGTH(head);
@@ -605,6 +618,7 @@ char *jsonl_record(struct jsonl_state *state, char *out, const struct cap_record
     case CAP_SAMPLE:
         return put_sample(state, out, record);
     case CAP_INTERVAL:
+        return jsonl_interval(state, out, record);
     case CAP_PAD:
     case CAP_TYPE_COUNT:
         return out;

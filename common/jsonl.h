@@ -44,6 +44,14 @@ char *jsonl_own_span(char *out, uint32_t span, uint32_t parent, const char *name
                      enum cap_span_source source, bool measured);
 char *jsonl_span_end(char *out, uint32_t span, uint64_t duration_ns, bool clipped);
 
+/* The name of a clock of device intervals: cuda:0/ctx:1. Room: 40 bytes. */
+char *jsonl_clock_id(char *out, uint8_t device, uint32_t number);
+
+/* Where the clocks of device intervals stand to the host's, as the object that meta.clock.devices is: for
+ * each clock its anchors. At most jsonl_clocks_bound() bytes. */
+size_t jsonl_clocks_bound(void);
+char *jsonl_clocks(char *out, const struct cap_header *header);
+
 /* Fills apis[0..count) from the string area; a name that is no identifier becomes "unknown". Returns false
  * when the names do not lie in it. */
 bool jsonl_apis(struct jsonl_api *apis, uint32_t count, uint32_t first, const char *strings, uint64_t bytes);

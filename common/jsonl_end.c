@@ -36,6 +36,8 @@ enum { FAMILIES = sizeof families / sizeof *families };
 
 #define GAP_NAME(suffix, wire, meaning) wire,
 static const char *const gap_names[] = {CAP_GAPS(GAP_NAME)};
+#define UNTIMED_NAME(suffix, wire, meaning) wire,
+static const char *const untimed_names[] = {CAP_UNTIMEDS(UNTIMED_NAME)};
 
 static char *put_string(char *out, const char *text)
 {
@@ -79,6 +81,23 @@ static char *put_lost(char *out, const struct jsonl_end *end)
     return jsonl_literal(out, "}}");
 }
 
+/* How much of the devices' work has its time in the trace, and why the rest has not. */
+static char *put_timing(char *out, const struct jsonl_end *end)
+{
+    bool first = true;
+
+    out = jsonl_literal(out, "\"device_timing\":{");
+    out = put_count(out, "timed", end->recorded[CAP_INTERVAL], &first);
+    out = jsonl_literal(out, ",\"untimed\":{");
+    first = true;
+    for (int why = 0; why < CAP_UNTIMED_COUNT; why++)
+        if (end->untimed[why]) out = put_count(out, untimed_names[why], end->untimed[why], &first);
+    if (end->unread) out = put_count(out, "unread", end->unread, &first);
+    out = jsonl_literal(out, "},\"cost_ns\":");
+    out = jsonl_u64(out, end->timing_ns);
+    return jsonl_literal(out, "},");
+}
+
 static char *put_coverage(char *out, const struct jsonl_end *end)
 {
     bool first = true;
@@ -101,6 +120,7 @@ static char *put_coverage(char *out, const struct jsonl_end *end)
         }
         out = jsonl_literal(out, "},");
     }
+    out = put_timing(out, end);
     out = jsonl_literal(out, "\"not_covered\":{");
     first = true;
     for (int gap = 0; gap < CAP_GAP_COUNT; gap++)

@@ -19,6 +19,9 @@ struct jsonl_end {
     const uint64_t *recorded;  /* by type, of enum cap_type */
     const uint64_t *lost_type; /* likewise; NULL: not known by type */
     const uint64_t *gaps;      /* by enum cap_gap */
+    const uint64_t *untimed;   /* by enum cap_untimed */
+    uint64_t unread;           /* work on devices whose events were not read, and no reason counted */
+    uint64_t timing_ns;        /* host time that timing has cost */
     const struct jsonl_lost *threads;
     size_t thread_count;
     uint64_t lost;         /* of all threads */

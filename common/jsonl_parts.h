@@ -63,6 +63,11 @@ char *jsonl_put_name(char *out, const char *name, size_t length, bool *replaced)
 char *jsonl_put_name_extras(struct jsonl_state *state, char *out, uint32_t number, bool replaced,
                             const char *full_key, const char *raw_key);
 
+/* A device by its number: cuda:0, or cpu. */
+char *jsonl_put_ordinal(struct jsonl_state *state, char *out, uint8_t device);
+/* jsonl_device.c: the line of work on a device, timed by events. */
+char *jsonl_interval(struct jsonl_state *state, char *out, const struct cap_record *record);
+
 /* ---- jsonl_api.c: what the program says of itself through cgtrace.h ---- */
 
 static inline bool jsonl_is_api(unsigned type)

@@ -3,7 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum setting_type { TYPE_TEXT, TYPE_CHOICE, TYPE_BYTES, TYPE_FLAG, TYPE_FILE, TYPE_WORDS, TYPE_RANKS };
+enum setting_type {
+    TYPE_TEXT,
+    TYPE_CHOICE,
+    TYPE_BYTES,
+    TYPE_NUMBER,
+    TYPE_FLAG,
+    TYPE_FILE,
+    TYPE_WORDS,
+    TYPE_RANKS
+};
 
 /* Copies, because a program may write over its environment (titles of processes do). */
 static char kept[16 * 1024];
@@ -46,6 +55,17 @@ static bool parse_bytes(const char *text, uint64_t *bytes)
         end++;
     }
     return *end == '\0' && *bytes >= 64u << 10 && *bytes <= 256u << 20;
+}
+
+/* allowed: "LEAST to GREATEST", and more. */
+static bool parse_range(const char *text, const char *allowed, uint64_t *number)
+{
+    uint64_t least, greatest;
+    const char *end;
+
+    return parse_number(allowed, UINT64_MAX / 16, &least, &end) &&
+           parse_number(end + strlen(" to "), UINT64_MAX / 16, &greatest, &end) &&
+           parse_number(text, greatest, number, &end) && !*end && *number >= least;
 }
 
 /* Index of a word of length bytes in a list separated by '|'; -1: not there. */
@@ -113,6 +133,8 @@ static bool parse_setting(enum setting_type type, const char *text, const char *
         return (text[0] == '0' || text[0] == '1') && !text[1];
     case TYPE_BYTES:
         return parse_bytes(text, value);
+    case TYPE_NUMBER:
+        return parse_range(text, allowed, value);
     }
     return false;
 }

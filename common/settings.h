@@ -15,6 +15,7 @@ struct settings {
 #define SETTING_WORDS                                          unsigned
 #define SETTING_FLAG                                           bool
 #define SETTING_BYTES                                          uint64_t
+#define SETTING_NUMBER                                         uint64_t
 #define SETTING(member, name, type, initial, allowed, meaning) SETTING_##type member;
     CG_SETTINGS(SETTING)
 #undef SETTING

@@ -5,6 +5,7 @@
  *   TEXT    any text
  *   CHOICE  one of the words of "what is allowed", separated by '|'; held as its index
  *   BYTES   a number of bytes, with K, M or G for powers of 1024
+ *   NUMBER  a whole number; "what is allowed" begins with the least and the greatest: 0 to 100
  *   FLAG    0 or 1
  *   FILE    path of a JSON file that holds one object
  *   WORDS   words of "what is allowed", separated by commas; held as a set of bits
@@ -31,6 +32,13 @@
       "capture contract, written into the trace; its levels are lowered to what was seen")                   \
     S(record, "CGTRACE_RECORD", WORDS, "memory,launch,copy,call,span", "memory|launch|copy|call|span",       \
       "families to record")                                                                                  \
+    S(timing, "CGTRACE_TIMING", CHOICE, "auto", "auto|events|off",                                           \
+      "times of work on the device: by pairs of events within CGTRACE_BUDGET, of all work, or of none")      \
+    S(budget, "CGTRACE_BUDGET", NUMBER, "5", "1 to 100",                                                     \
+      "percent of the wall time that CGTRACE_TIMING=auto may cost; beyond it not every call is timed")       \
+    S(memory_sample_ms, "CGTRACE_MEMORY_SAMPLE_MS", NUMBER, "100", "0 to 3600000",                           \
+      "milliseconds between samples of a device's memory, taken while there is work; 0: none but those of "  \
+      "failed allocations")                                                                                  \
     S(ranks, "CGTRACE_RANKS", RANKS, "", "ranks such as 0,2,4-7",                                            \
       "ranks that record; processes without a rank always do")                                               \
     S(ring_bytes, "CGTRACE_RING_BYTES", BYTES, "4M", "64K to 256M", "size of each thread's ring")            \
@@ -48,6 +56,7 @@ enum cg_record_family {
     CG_RECORD_CALL = 1 << 3,
     CG_RECORD_SPAN = 1 << 4,
 };
+enum cg_timing { CG_TIMING_AUTO, CG_TIMING_EVENTS, CG_TIMING_OFF };
 enum cg_overflow { CG_OVERFLOW_DROP, CG_OVERFLOW_BLOCK };
 enum cg_phase_setting { CG_PHASE_AUTO, CG_PHASE_SET_TRAIN, CG_PHASE_SET_INFER };
 

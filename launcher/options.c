@@ -17,6 +17,7 @@ struct setting {
 #define IS_FLAG_TEXT   false
 #define IS_FLAG_CHOICE false
 #define IS_FLAG_BYTES  false
+#define IS_FLAG_NUMBER false
 #define IS_FLAG_FILE   false
 #define IS_FLAG_WORDS  false
 #define IS_FLAG_RANKS  false

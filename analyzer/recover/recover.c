@@ -138,6 +138,9 @@ static void mend(struct recovery *r, struct cap_record *record, bool *no_memory)
     case CAP_ALLOC:
     case CAP_SAMPLE:
         break;
+    case CAP_INTERVAL:
+        good = record->interval.duration_ns > 0;
+        break;
     default:
         good = false;
     }
@@ -225,6 +228,18 @@ static void set_level(json_t *contract, const char *key, uint64_t lines)
                         json_string(cg_name_COVERAGE[lines ? CG_COVERAGE_PARTIAL : CG_COVERAGE_NONE]));
 }
 
+/* Where the clocks of devices stand, which the first line could not know yet. */
+static bool put_clocks(struct recovery *r)
+{
+    json_t *clock = json_object_get(r->meta, "clock"), *devices = NULL;
+    char *text = malloc(jsonl_clocks_bound());
+
+    if (!text) return false;
+    devices = json_loadb(text, (size_t)(jsonl_clocks(text, r->file.header) - text), 0, NULL);
+    free(text);
+    return devices && (!clock || json_object_set_new(clock, "devices", devices) == 0);
+}
+
 /* The first line as the recorder left it, with what it would have settled at the end. */
 static int settle_meta(struct recovery *r, struct cg_error *error)
 {
@@ -241,6 +256,7 @@ static int settle_meta(struct recovery *r, struct cg_error *error)
     set_level(contract, "logical_memory", written->memory_lines);
     set_level(contract, "physical_memory", written->records[CAP_SAMPLE]);
     set_level(contract, "device_timing", written->records[CAP_INTERVAL]);
+    if (!put_clocks(r)) return cg_fail(error, CG_EXIT_IO, "%s: memory is short", r->path);
     if (written->first_device)
         json_object_set_new(r->meta, "device", json_sprintf("cuda:%u", written->first_device - 1));
     if (written->steps & (1u << CG_STEP_BACKWARD | 1u << CG_STEP_OPTIMIZER)) {
@@ -274,12 +290,15 @@ static int put_own_spans(struct recovery *r, struct output *output)
 static int put_terminal(struct recovery *r, struct output *output)
 {
     struct jsonl_lost threads[CAP_RINGS_MAX];
-    uint64_t gaps[CAP_GAP_COUNT];
+    uint64_t gaps[CAP_GAP_COUNT], untimed[CAP_UNTIMED_COUNT];
     struct jsonl_end end = {.reason = r->report->reason,
                             .ns = r->state.written.latest_ns,
                             .end = "recovered",
                             .recorded = r->state.written.records,
                             .gaps = gaps,
+                            .untimed = untimed,
+                            .unread = atomic_load(&r->file.header->pending),
+                            .timing_ns = atomic_load(&r->file.header->timing_ns),
                             .threads = threads,
                             .without_ring = atomic_load(&r->file.header->lost_without_ring),
                             .not_written = r->published.not_written,
@@ -289,6 +308,9 @@ static int put_terminal(struct recovery *r, struct output *output)
 
     for (int gap = 0; gap < CAP_GAP_COUNT; gap++)
         gaps[gap] = atomic_load(&r->file.header->gaps[gap]);
+    for (int why = 0; why < CAP_UNTIMED_COUNT; why++)
+        untimed[why] = atomic_load(&r->file.header->untimed[why]);
+    untimed[CAP_UNTIMED_BUDGET] += r->state.written.skipped;
     end.lost = end.without_ring + end.not_written + atomic_load(&r->file.header->lost_retired);
     for (uint32_t i = 0; i < r->file.ring_count; i++) {
         if (!r->rests[i].lost) continue;

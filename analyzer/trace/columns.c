@@ -13,7 +13,7 @@
     T(TENSOR, tensor, CG_TENSOR_FIELDS, CG_NO_EXTRAS)                                                        \
     T(TENSOR_STATS, tensor_stats, CG_TENSOR_STATS_FIELDS, CG_NO_EXTRAS)                                      \
     T(MEMORY, memory, CG_MEMORY_FIELDS, CG_MEMORY_EXTRAS)                                                    \
-    T(DEVICE_MEMORY, device_memory, CG_DEVICE_MEMORY_FIELDS, CG_NO_EXTRAS)                                   \
+    T(DEVICE_MEMORY, device_memory, CG_DEVICE_MEMORY_FIELDS, CG_DEVICE_MEMORY_EXTRAS)                        \
     T(DEVICE_INTERVAL, device_interval, CG_DEVICE_INTERVAL_FIELDS, CG_DEVICE_INTERVAL_EXTRAS)                \
     T(GRADIENT, gradient, CG_GRADIENT_FIELDS, CG_NO_EXTRAS)                                                  \
     T(EDGE, edge, CG_EDGE_FIELDS, CG_NO_EXTRAS)

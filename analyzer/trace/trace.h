@@ -94,6 +94,7 @@ struct cg_memory {
 struct cg_device_memory {
     size_t rows;
     CG_DEVICE_MEMORY_FIELDS(CG_COLUMN)
+    CG_DEVICE_MEMORY_EXTRAS(CG_COLUMN)
 };
 struct cg_device_intervals {
     size_t rows;

@@ -8,6 +8,7 @@
 #include "common/capture_read.h"
 #include "preload/drain/state.h"
 #include "preload/record/clock.h"
+#include "preload/record/device.h"
 #include "preload/record/lock.h"
 #include "preload/record/session.h"
 #include "preload/say.h"
@@ -208,6 +209,7 @@ uint64_t drain_round(uint64_t *end_tick)
     for (uint32_t i = 0; i < rings; i++)
         count += drain_ring(i, heads[i]);
     count += drain_deferred(deferred);
+    record_device_publish();
     if (count > 0) drain_flush();
     for (uint32_t i = 0; i < rings; i++)
         if (retired[i]) free_ring(i);

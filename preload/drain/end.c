@@ -7,6 +7,7 @@
 #include "common/jsonl_text.h"
 #include "preload/drain/meta.h"
 #include "preload/drain/state.h"
+#include "preload/record/device.h"
 #include "preload/record/paths.h"
 #include "preload/record/session.h"
 #include "preload/say.h"
@@ -56,7 +57,7 @@ static void end_spans(uint64_t end_tick)
 static void collect_losses(void)
 {
     uint32_t rings = atomic_load_explicit(&session.header->rings_used, memory_order_acquire);
-    static uint64_t lost_type[CAP_TYPE_COUNT], gaps[CAP_GAP_COUNT];
+    static uint64_t lost_type[CAP_TYPE_COUNT], gaps[CAP_GAP_COUNT], untimed[CAP_UNTIMED_COUNT];
     struct jsonl_end *end = &writer.end;
 
     end->lost = end->without_ring = atomic_load(&session.header->lost_without_ring);
@@ -73,6 +74,13 @@ static void collect_losses(void)
         lost_type[type] = atomic_load(&session.lost_type[type]);
     for (int gap = 0; gap < CAP_GAP_COUNT; gap++)
         gaps[gap] = atomic_load(&session.header->gaps[gap]);
+    record_device_publish();
+    for (int why = 0; why < CAP_UNTIMED_COUNT; why++)
+        untimed[why] = atomic_load(&session.header->untimed[why]);
+    untimed[CAP_UNTIMED_BUDGET] += writer.state.written.skipped;
+    end->untimed = untimed;
+    end->unread = atomic_load(&session.header->pending);
+    end->timing_ns = atomic_load(&session.header->timing_ns);
     end->threads = writer.lost;
     end->thread_count = writer.lost_count;
     end->lost_type = lost_type;
@@ -95,6 +103,16 @@ static enum cg_value_COVERAGE level(uint64_t lines, bool whole)
     return lines == 0 ? CG_COVERAGE_NONE : whole ? CG_COVERAGE_COMPLETE : CG_COVERAGE_PARTIAL;
 }
 
+/* Calls into a capture do no work. */
+static bool all_timed(void)
+{
+    uint64_t untimed = writer.end.unread;
+
+    for (int why = 0; why < CAP_UNTIMED_COUNT; why++)
+        if (why != CAP_UNTIMED_CAPTURED) untimed += writer.end.untimed[why];
+    return untimed == 0;
+}
+
 static void settle(struct meta_settled *settled)
 {
     const unsigned all = CG_RECORD_MEMORY | CG_RECORD_LAUNCH | CG_RECORD_COPY | CG_RECORD_CALL;
@@ -106,7 +124,7 @@ static void settle(struct meta_settled *settled)
     settled->operations = level(writer.state.written.op_lines, whole && (session.families & all) == all);
     settled->logical_memory = level(writer.state.written.memory_lines, whole);
     settled->physical_memory = level(writer.state.written.records[CAP_SAMPLE], false);
-    settled->device_timing = level(writer.state.written.records[CAP_INTERVAL], false);
+    settled->device_timing = level(writer.state.written.records[CAP_INTERVAL], whole && all_timed());
     settled->first_device = writer.state.written.first_device;
     settled->phase = session.settings.phase == CG_PHASE_SET_TRAIN   ? CG_PHASE_TRAIN
                      : session.settings.phase == CG_PHASE_SET_INFER ? CG_PHASE_INFER
@@ -183,7 +201,7 @@ static void write_terminal(const char *how)
     }
     end->end = how;
     end->ns = writer.end_ns;
-    end->overhead_ns = session.fixed_ns + records_written() * session.record_ns_1024 / 1024;
+    end->overhead_ns = session.fixed_ns + records_written() * session.record_ns_1024 / 1024 + end->timing_ns;
     writer.error = 0; /* the space that the cut gave back may hold the end */
     out = drain_room(jsonl_end_bound(end));
     writer.used = (size_t)(jsonl_end_write(out, end) - writer.buffer);

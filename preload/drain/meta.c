@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/jsonl.h"
 #include "common/jsonl_text.h"
 #include "preload/json_object.h"
 #include "preload/record/session.h"
@@ -269,6 +270,8 @@ static char *put_clock(char *out)
     out = put_anchor(out, &session.header->first);
     out = jsonl_literal(out, ",\"last\":");
     out = put_anchor(out, &session.header->last);
+    out = jsonl_literal(out, ",\"devices\":");
+    out = jsonl_clocks(out, session.header);
     *out++ = '}';
     return out;
 }
@@ -294,7 +297,7 @@ size_t meta_bound(void)
 {
     return 2048 + SESSION_DEVICES * (6 * sizeof session.devices[0].name + 80) +
            6 * strlen(session.settings.tags) + 6 * (2 * sizeof session.entrypoint + sizeof session.host) +
-           identity.length + contract.length;
+           identity.length + contract.length + jsonl_clocks_bound();
 }
 
 static char *put_correlation(char *out, enum cg_value_PHASE phase)

@@ -15,6 +15,7 @@
 #include "preload/drain/meta.h"
 #include "preload/drain/state.h"
 #include "preload/record/clock.h"
+#include "preload/record/device.h"
 #include "preload/record/lock.h"
 #include "preload/record/session.h"
 
@@ -110,6 +111,7 @@ static void finish(void)
 static bool alone(void)
 {
     char text[1024], *at;
+    long threads;
     int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
     ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
 
@@ -120,7 +122,10 @@ static bool alone(void)
     if (!at || strncmp(at, ") Z ", 4) != 0) return false;
     for (int field = 2; at && field < 20; field++)
         at = strchr(at + 1, ' ');
-    return at && strtol(at, NULL, 10) == 2;
+    threads = at ? strtol(at, NULL, 10) : 0;
+    /* The thread that reads events is ours too: it goes first. */
+    if (threads == 3 && record_backend_thread) record_device_retire();
+    return threads == 2;
 }
 
 /* By its return this thread, now the last, has the C library call exit(0), as the program's last would have:

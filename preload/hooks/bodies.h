@@ -31,6 +31,7 @@
 #define HOOK_COPY(...)       HOOK_COPY_(__VA_ARGS__)
 #define HOOK_BOX(...)        HOOK_BOX_(__VA_ARGS__)
 #define HOOK_CALL(...)       HOOK_CALL_(__VA_ARGS__)
+#define HOOK_SYNC(...)       HOOK_SYNC_(__VA_ARGS__)
 #define HOOK_LIFE(...)       HOOK_LIFE_(record_enter_quiet, __VA_ARGS__)
 #define HOOK_LOAD(...)       HOOK_LIFE_(record_enter, __VA_ARGS__)
 #define HOOK_TRACK(...)      HOOK_TRACK_(__VA_ARGS__)
@@ -64,6 +65,14 @@
         return result;                                                                                       \
     }
 
+/* The same for work of a device, which is timed: the events stand right around the real call. activity, name
+ * and bytes are those of device_end(). */
+#define HOOK_TIMED(symbol, per_thread, group, parameters, arguments, stream_, before, record, activity,      \
+                   name, bytes)                                                                              \
+    HOOK_RECORDED(symbol, per_thread, group, record_enter, parameters, arguments, stream_, before;           \
+                  struct device_timer timer; device_begin(&timer, &call, &on.timed), record;                 \
+                  device_end(&timer, result, activity, name, bytes, &on.timed))
+
 #define HOOK_ALLOC_(symbol, per_thread, parameters, arguments, memory, address_, bytes_, stream_, owner_)    \
     HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_ALLOC, record_enter, parameters, arguments, stream_,        \
                   NOTHING,                                                                                   \
@@ -80,42 +89,40 @@
 
 #define HOOK_LAUNCH_(symbol, per_thread, parameters, arguments, function_, grid_x_, grid_y_, grid_z_,        \
                      block_x_, block_y_, block_z_, shared_, stream_)                                         \
-    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_LAUNCH, record_enter, parameters, arguments, stream_,       \
-                  struct record_launch launch = HOOK_EXPAND({.name = hook_kernel_name(function_),            \
-                                                             .grid = {grid_x_, grid_y_, grid_z_},            \
-                                                             .block = {block_x_, block_y_, block_z_},        \
-                                                             .shared_bytes = shared_,                        \
-                                                             .stream = on.string}),                          \
-                  record_launch(&call, (int)result, &launch))
+    HOOK_TIMED(symbol, per_thread, HOOK_GROUP_LAUNCH, parameters, arguments, stream_,                        \
+               struct record_launch launch = hook_launch(function_, grid_x_, grid_y_, grid_z_, block_x_,     \
+                                                         block_y_, block_z_, shared_, on.string),            \
+               record_launch(&call, (int)result, &launch), CAP_ACTIVITY_KERNEL, launch.name, 0)
 
 #define HOOK_LAUNCH_EX_(symbol, per_thread, parameters, arguments, function_, config_)                       \
-    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_LAUNCH, record_enter, parameters, arguments,                \
-                  config_ ? STREAM(config_->hStream) : NO_STREAM,                                            \
-                  struct record_launch launch = hook_launch_ex(function_, config_, on.string),               \
-                  record_launch(&call, (int)result, &launch))
+    HOOK_TIMED(symbol, per_thread, HOOK_GROUP_LAUNCH, parameters, arguments,                                 \
+               config_ ? STREAM(config_->hStream) : NO_STREAM,                                               \
+               struct record_launch launch = hook_launch_ex(function_, config_, on.string),                  \
+               record_launch(&call, (int)result, &launch), CAP_ACTIVITY_KERNEL, launch.name, 0)
 
 #define HOOK_LAUNCH_OLD_(symbol, per_thread, parameters, arguments, function_, width_, height_, stream_)     \
-    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_LAUNCH, record_enter, parameters, arguments, stream_,       \
-                  struct record_launch launch =                                                              \
-                      hook_launch_old(function_, (unsigned)(width_), (unsigned)(height_), on.string),        \
-                  record_launch(&call, (int)result, &launch))
+    HOOK_TIMED(symbol, per_thread, HOOK_GROUP_LAUNCH, parameters, arguments, stream_,                        \
+               struct record_launch launch =                                                                 \
+                   hook_launch_old(function_, (unsigned)(width_), (unsigned)(height_), on.string),           \
+               record_launch(&call, (int)result, &launch), CAP_ACTIVITY_KERNEL, launch.name, 0)
 
 /* A graph has no name and no shape. */
 #define HOOK_GRAPH_(symbol, per_thread, parameters, arguments, stream_)                                      \
-    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_LAUNCH, record_enter, parameters, arguments, stream_,       \
-                  struct record_launch launch = {.stream = on.string},                                       \
-                  record_launch(&call, (int)result, &launch))
+    HOOK_TIMED(symbol, per_thread, HOOK_GROUP_LAUNCH, parameters, arguments, stream_,                        \
+               struct record_launch launch = {.stream = on.string},                                          \
+               record_launch(&call, (int)result, &launch), CAP_ACTIVITY_GRAPH, 0, 0)
 
 #define HOOK_COPY_(symbol, per_thread, parameters, arguments, direction, to_, from_, bytes_, stream_)        \
-    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_COPY, record_enter, parameters, arguments, stream_,         \
-                  NOTHING,                                                                                   \
-                  record_copy(&call, (int)result, RECORD_COPY_##direction, (uint64_t)(to_),                  \
-                              (uint64_t)(from_), (uint64_t)(bytes_), on.string))
+    HOOK_TIMED(symbol, per_thread, HOOK_GROUP_COPY, parameters, arguments, stream_, NOTHING,                 \
+               record_copy(&call, (int)result, RECORD_COPY_##direction, (uint64_t)(to_), (uint64_t)(from_),  \
+                           (uint64_t)(bytes_), on.string),                                                   \
+               (enum cap_activity)RECORD_COPY_##direction, 0, (uint64_t)(bytes_))
 
 #define HOOK_BOX_(symbol, per_thread, parameters, arguments, box_, stream_)                                  \
-    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_COPY, record_enter, parameters, arguments, stream_,         \
-                  struct hook_box boxed = box_,                                                              \
-                  record_copy(&call, (int)result, boxed.kind, boxed.to, boxed.from, boxed.bytes, on.string))
+    HOOK_TIMED(symbol, per_thread, HOOK_GROUP_COPY, parameters, arguments, stream_,                          \
+               struct hook_box boxed = box_,                                                                 \
+               record_copy(&call, (int)result, boxed.kind, boxed.to, boxed.from, boxed.bytes, on.string),    \
+               (enum cap_activity)boxed.kind, 0, boxed.bytes)
 
 /* The kinds whose before and after must run whether anything is recorded or not. */
 #define HOOK_CALL_(symbol, per_thread, parameters, arguments, stream_, before, after)                        \
@@ -134,6 +141,24 @@
         call.device = on.device;                                                                             \
         call.captured = on.captured && result == CUDA_SUCCESS;                                               \
         record_op(&call, (int)result, on.string, 0);                                                         \
+        return result;                                                                                       \
+    }
+
+/* A call that waits. What it is good for beyond that comes when it has been recorded. */
+#define HOOK_SYNC_(symbol, per_thread, parameters, arguments, stream_)                                       \
+    CUresult hook_##symbol parameters                                                                        \
+    {                                                                                                        \
+        enum { per_thread_form = per_thread };                                                               \
+        (void)per_thread_form;                                                                               \
+        struct record_call call;                                                                             \
+        if (!record_enter_quiet(&call, hook_api(HOOK_##symbol, HOOK_GROUP_CALL)))                            \
+            return REAL(symbol) arguments;                                                                   \
+        struct hook_stream on = stream_;                                                                     \
+        CUresult result = REAL(symbol) arguments;                                                            \
+        call.device = on.device;                                                                             \
+        call.captured = on.captured && result == CUDA_SUCCESS;                                               \
+        record_op(&call, (int)result, on.string, 0);                                                         \
+        if (result == CUDA_SUCCESS && !on.captured) device_synchronized(&on.timed);                          \
         return result;                                                                                       \
     }
 

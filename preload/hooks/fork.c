@@ -14,6 +14,7 @@ static void in_child(void)
         handle_forget_all(maps[i]);
     atomic_store_explicit(&hook_legacy, 0, memory_order_relaxed);
     atomic_store_explicit(&hook_captures, 0, memory_order_relaxed);
+    device_forked();
     hook_thread = (struct hook_thread){.device = CAP_NO_DEVICE};
 }
 

@@ -12,6 +12,17 @@ static void hook_block_shape(CUfunction function, int x, int y, int z)
     handle_put(&shapes, (uintptr_t)function, shape, (uintptr_t)function);
 }
 
+static inline struct record_launch hook_launch(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                               unsigned grid_z, unsigned block_x, unsigned block_y,
+                                               unsigned block_z, unsigned shared, uint32_t stream)
+{
+    return (struct record_launch){.name = hook_kernel_name(function),
+                                  .grid = {grid_x, grid_y, grid_z},
+                                  .block = {block_x, block_y, block_z},
+                                  .shared_bytes = shared,
+                                  .stream = stream};
+}
+
 static struct record_launch hook_launch_old(CUfunction function, unsigned width, unsigned height,
                                             uint32_t stream)
 {
@@ -64,6 +75,7 @@ CUresult hook_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launches,
     for (unsigned i = 0; i < count; i++) {
         if (i && !record_enter(&call, api)) break;
         struct record_launch launch = launch_of(&launches[i], &call);
+        if (result == CUDA_SUCCESS) device_untimed(&call, CAP_UNTIMED_FORM);
         record_launch(&call, (int)result, &launch);
     }
     return result;

@@ -38,18 +38,34 @@ static void introduce(CUdevice device)
     errno = kept;
 }
 
+/* Values of handle_contexts. */
+static uint8_t device_of(uint64_t value)
+{
+    return value ? (uint8_t)((value & 0xffff) - 1) : CAP_NO_DEVICE;
+}
+static uint8_t slot_of(uint64_t value)
+{
+    return (uint8_t)(value >> 16);
+}
+
+/* Called again for a context that is known: a primary one is retained many times. */
 void hook_context_created(CUcontext context, CUdevice device)
 {
+    uint64_t known = handle_get(&handle_contexts, (uintptr_t)context);
     introduce(device);
-    handle_put(&handle_contexts, (uintptr_t)context, as_device(device) + 1u, (uintptr_t)context);
+    if (known && device_of(known) == as_device(device)) return;
+    handle_put(&handle_contexts, (uintptr_t)context,
+               (uint64_t)device_context_opens(context, as_device(device)) << 16 | (as_device(device) + 1u),
+               (uintptr_t)context);
 }
 
 void hook_context_current(CUcontext context)
 {
-    uint64_t device = handle_get(&handle_contexts, (uintptr_t)context);
+    uint64_t known = handle_get(&handle_contexts, (uintptr_t)context);
     hook_thread.context = context;
-    hook_thread.device = device ? (uint8_t)(device - 1) : CAP_NO_DEVICE;
-    hook_thread.known = device || !context;
+    hook_thread.device = device_of(known);
+    hook_thread.slot = slot_of(known);
+    hook_thread.known = known || !context;
 }
 
 void hook_ask_context(void)
@@ -62,7 +78,7 @@ void hook_ask_context(void)
         hook_context_current(context);
         if (!hook_thread.known && ASK(cuCtxGetDevice, &device) == CUDA_SUCCESS) {
             hook_context_created(context, device);
-            hook_thread.device = as_device(device);
+            hook_context_current(context);
         }
         /* Without a context it is asked again: one may be made current unseen. */
         hook_thread.known = context != NULL;
@@ -73,6 +89,7 @@ void hook_ask_context(void)
 void hook_context_ends(struct record_call *call, CUcontext context, enum cap_end_reason reason)
 {
     if (!context) return;
+    device_context_ends(slot_of(handle_get(&handle_contexts, (uintptr_t)context)));
     if (call) record_owner_end(call, (uintptr_t)context, reason);
     handle_forget(&handle_contexts, (uintptr_t)context);
     handle_forget_owner(&handle_streams, (uintptr_t)context);
@@ -80,7 +97,13 @@ void hook_context_ends(struct record_call *call, CUcontext context, enum cap_end
     handle_forget_all(&handle_functions);
 }
 
+void hook_context_may_end(CUcontext context)
+{
+    device_context_ends(slot_of(handle_get(&handle_contexts, (uintptr_t)context)));
+}
+
 static _Atomic(CUcontext) primaries[DEVICES];
+static _Atomic int primary_holds[DEVICES]; /* retained less released */
 
 static _Atomic(CUcontext) *primary(CUdevice device)
 {
@@ -90,12 +113,22 @@ static _Atomic(CUcontext) *primary(CUdevice device)
 void hook_primary_retained(CUcontext context, CUdevice device)
 {
     _Atomic(CUcontext) *known = primary(device);
-    if (known) atomic_store_explicit(known, context, memory_order_relaxed);
+    if (!known) return;
+    atomic_store_explicit(known, context, memory_order_relaxed);
+    atomic_fetch_add_explicit(&primary_holds[device], 1, memory_order_relaxed);
+}
+
+void hook_primary_releases(CUdevice device)
+{
+    _Atomic(CUcontext) *known = primary(device);
+    if (known && atomic_fetch_sub_explicit(&primary_holds[device], 1, memory_order_relaxed) <= 1)
+        hook_context_may_end(atomic_load_explicit(known, memory_order_relaxed));
 }
 
 void hook_primary_ends(struct record_call *call, CUdevice device)
 {
     _Atomic(CUcontext) *known = primary(device);
+    if (known) atomic_store_explicit(&primary_holds[device], 0, memory_order_relaxed);
     if (known)
         hook_context_ends(call, atomic_load_explicit(known, memory_order_relaxed), CAP_END_PRIMARY_RESET);
 }
@@ -153,26 +186,25 @@ struct hook_stream hook_default_stream_first(bool per_thread)
         atomic_store_explicit(&hook_legacy, string, memory_order_relaxed);
     }
     errno = kept;
-    return (struct hook_stream){.string = string, .device = hook_device()};
+    return hook_default_stream(string, per_thread);
 }
 
 struct hook_stream hook_stream_first(CUstream stream)
 {
     static _Atomic unsigned long numbers;
     int kept = errno;
-    struct hook_stream on = {.device = hook_device()};
+    uint8_t device = hook_device();
     CUcontext context = NULL;
-    uint64_t device = 0;
+    uint64_t known = 0, packed;
     if (ASK(cuStreamGetCtx, stream, &context) == CUDA_SUCCESS)
-        device = handle_get(&handle_contexts, (uintptr_t)context);
-    if (device) on.device = (uint8_t)(device - 1);
-    on.string = numbered_string("stream", atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1);
-    if (on.string)
-        handle_put(&handle_streams, (uintptr_t)stream, (uint64_t)on.device << 32 | on.string,
-                   (uintptr_t)context);
-    hook_stream_numbered(stream, on.string);
+        known = handle_get(&handle_contexts, (uintptr_t)context);
+    if (known) device = device_of(known);
+    packed = (uint64_t)slot_of(known) << 40 | (uint64_t)device << 32 |
+             numbered_string("stream", atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1);
+    if ((uint32_t)packed) handle_put(&handle_streams, (uintptr_t)stream, packed, (uintptr_t)context);
+    hook_stream_numbered(stream, (uint32_t)packed);
     errno = kept;
-    return on;
+    return hook_stream_unpacked(stream, packed);
 }
 
 /* A stream gets its number when it is first used. The handle may have been another stream's. */
@@ -183,6 +215,7 @@ void hook_stream_created(CUstream stream)
 }
 void hook_stream_ends(CUstream stream)
 {
+    device_stream_ends(stream, (uint8_t)(handle_get(&handle_streams, (uintptr_t)stream) >> 40));
     handle_forget(&handle_streams, (uintptr_t)stream);
     handle_forget(&handle_stream_names, (uintptr_t)stream);
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "preload/device/device.h"
 #include "preload/hooks/cuda.h"
 #include "preload/hooks/handles.h"
 #include "preload/hooks/hooks.h"
@@ -27,12 +28,14 @@ struct hook_thread {
     uint8_t group;       /* enum hook_group of it; NONE: in none */
     bool seen;           /* a driver call of that group was met inside */
     uint8_t device;      /* of the current context; CAP_NO_DEVICE without one */
-    bool known;          /* context and device hold */
+    bool known;          /* context, device and slot hold */
+    uint8_t slot;        /* device_context_opens() of the current context */
 };
 extern _Thread_local struct hook_thread hook_thread __attribute__((tls_model("initial-exec")));
 
 /* A stream as records name it. string 0: a call without a stream. */
 struct hook_stream {
+    struct device_stream timed;
     uint32_t string;
     uint8_t device;
     bool captured; /* into a graph: the call does no work */
@@ -64,6 +67,10 @@ static inline uint64_t hook_owner_context(void)
  * remembered of their streams and functions. */
 void hook_context_ends(struct record_call *call, CUcontext context, enum cap_end_reason reason);
 void hook_primary_retained(CUcontext context, CUdevice device);
+/* Before a call that ends it when nobody else holds it: events in it are read and given up. */
+void hook_context_may_end(CUcontext context);
+/* Before a release: as far as is known the last one ends the context. */
+void hook_primary_releases(CUdevice device);
 void hook_primary_released(struct record_call *call, CUdevice device);
 void hook_primary_ends(struct record_call *call, CUdevice device);
 
@@ -92,17 +99,33 @@ bool hook_is_captured(CUstream stream, bool per_thread);
 void hook_capture_begun(void);
 void hook_capture_ends(CUstream stream, bool per_thread);
 
+/* The current context's default stream. */
+static inline struct hook_stream hook_default_stream(uint32_t string, bool per_thread)
+{
+    uint8_t device = hook_device();
+    return (struct hook_stream){
+        .timed = {per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY, string, hook_thread.slot},
+        .string = string,
+        .device = device};
+}
+/* A stream from its value in handle_streams. */
+static inline struct hook_stream hook_stream_unpacked(CUstream stream, uint64_t packed)
+{
+    return (struct hook_stream){.timed = {stream, (uint32_t)packed, (uint8_t)(packed >> 40)},
+                                .string = (uint32_t)packed,
+                                .device = (uint8_t)(packed >> 32)};
+}
 static inline struct hook_stream hook_stream_known(CUstream stream, bool per_thread)
 {
     if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_PER_THREAD) {
         if (stream) per_thread = stream == CU_STREAM_PER_THREAD;
         uint32_t string =
             per_thread ? hook_thread.per_thread : atomic_load_explicit(&hook_legacy, memory_order_relaxed);
-        if (string) return (struct hook_stream){.string = string, .device = hook_device()};
+        if (string) return hook_default_stream(string, per_thread);
         return hook_default_stream_first(per_thread);
     }
     uint64_t packed = handle_get(&handle_streams, (uintptr_t)stream);
-    if (packed) return (struct hook_stream){.string = (uint32_t)packed, .device = (uint8_t)(packed >> 32)};
+    if (packed) return hook_stream_unpacked(stream, packed);
     return hook_stream_first(stream);
 }
 static inline struct hook_stream hook_stream(CUstream stream, bool per_thread)
@@ -114,7 +137,8 @@ static inline struct hook_stream hook_stream(CUstream stream, bool per_thread)
 }
 static inline struct hook_stream hook_no_stream(void)
 {
-    return (struct hook_stream){.device = hook_device()};
+    uint8_t device = hook_device();
+    return (struct hook_stream){.timed = {.slot = hook_thread.slot}, .device = device};
 }
 
 /* names.c: the number of a kernel's mangled name; 0 when it cannot be had. function may be a CUkernel. */

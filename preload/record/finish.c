@@ -8,6 +8,7 @@
 
 #include "preload/drain/state.h"
 #include "preload/drain/writer.h"
+#include "preload/record/device.h"
 #include "preload/record/lock.h"
 #include "preload/record/record.h"
 #include "preload/record/session.h"
@@ -43,6 +44,7 @@ static void end_session(unsigned limit_ms, const char *how)
     if (session.pid != getpid() ||
         !atomic_compare_exchange_strong(&record_page->state, &open, SESSION_CLOSING))
         return;
+    record_device_drain(atomic_load(&record_page->generation), limit_ms / 2);
     atomic_store(&record_page->generation, RECORD_GENERATION_NONE);
     if (writer_finish(limit_ms, how)) {
         if (!writer.error) say_result();

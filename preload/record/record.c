@@ -72,7 +72,8 @@ static inline void fill(struct cap_record *slot, const struct record_call *call,
     slot->session = 0;
     slot->device = call->device;
     slot->api = call->api;
-    slot->flags = call->captured ? CAP_FLAG_CAPTURED : 0;
+    slot->flags =
+        (uint16_t)((call->captured ? CAP_FLAG_CAPTURED : 0) | (call->skipped ? CAP_FLAG_SKIPPED : 0));
     slot->result = result;
     slot->ticks = now > call->begin ? now - call->begin : 0;
 }

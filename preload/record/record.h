@@ -31,6 +31,7 @@ struct record_call {
     uint16_t api;
     uint8_t device; /* filled in by the hook before recording; CAP_NO_DEVICE when not known */
     bool captured;  /* filled in likewise: the call does no work, its stream is being captured into a graph */
+    bool skipped;   /* likewise, of launches and copies: their work is not timed, to keep the budget */
 };
 
 bool record_enter_slow(bool open);
@@ -54,7 +55,7 @@ static inline bool record_enter_as(struct record_call *call, uint16_t api, bool 
     call->thread = thread;
     call->api = api;
     call->device = CAP_NO_DEVICE;
-    call->captured = false;
+    call->captured = call->skipped = false;
     call->begin = record_tick();
     return true;
 }

@@ -22,7 +22,8 @@ struct record_page {
      * generation is the same may record. */
     _Atomic uint64_t generation;
     _Atomic uint32_t state; /* enum session_state */
-    _Atomic uint32_t open_lock, rings_lock, strings_lock, deferred_lock, ranges_lock, names_lock, rate_lock;
+    _Atomic uint32_t open_lock, rings_lock, strings_lock, deferred_lock, ranges_lock, names_lock, device_lock,
+        rate_lock;
     _Atomic uint32_t progress; /* the writer adds 1 after each publication; futex */
     _Atomic uint32_t waiters;  /* producers that wait for progress */
     _Atomic uint32_t wake;     /* 1: the writer is asked to look now; futex */

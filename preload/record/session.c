@@ -15,6 +15,7 @@
 #include "preload/drain/meta.h"
 #include "preload/drain/writer.h"
 #include "preload/record/clock.h"
+#include "preload/record/device.h"
 #include "preload/record/live.h"
 #include "preload/record/lock.h"
 #include "preload/record/paths.h"
@@ -356,7 +357,8 @@ bool session_open(void)
     lock_take(&record_page->open_lock);
     if (atomic_load_explicit(&record_page->state, memory_order_relaxed) == SESSION_CLOSED) {
         if (open_locked()) {
-            atomic_store_explicit(&record_page->generation, ++generations, memory_order_relaxed);
+            record_device_reset(++generations, &session.header->clock);
+            atomic_store_explicit(&record_page->generation, generations, memory_order_relaxed);
             /* Release: all of the session comes before the state that lets other threads in. */
             atomic_store_explicit(&record_page->state, SESSION_OPEN, memory_order_release);
             writer_start();

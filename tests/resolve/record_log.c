@@ -148,3 +148,44 @@ void record_gap(enum record_gap gap, uint64_t count)
 {
     line("gap %d count=%" PRIu64, (int)gap, count);
 }
+
+/* Times of devices are the recorder's matter too. */
+_Atomic uint8_t device_mode = DEVICE_OFF;
+_Atomic bool device_touched;
+_Atomic uint64_t device_pools[256 / 64];
+_Thread_local struct device_thread device_thread;
+void device_touch_slow(void)
+{
+}
+void device_begin_slow(struct device_timer *timer, const struct device_stream *stream)
+{
+    (void)timer, (void)stream;
+}
+void device_end_slow(struct device_timer *timer, CUresult result, enum cap_activity activity, uint32_t name,
+                     uint64_t bytes, const struct device_stream *stream)
+{
+    (void)timer, (void)result, (void)activity, (void)name, (void)bytes, (void)stream;
+}
+void device_untimed(const struct record_call *call, enum cap_untimed why)
+{
+    (void)call, (void)why;
+}
+uint8_t device_context_opens(CUcontext context, uint8_t number)
+{
+    return (void)context, (void)number, 0;
+}
+void device_context_ends(uint8_t slot)
+{
+    (void)slot;
+}
+void device_stream_ends(CUstream stream, uint8_t slot)
+{
+    (void)stream, (void)slot;
+}
+void device_synchronized(const struct device_stream *stream)
+{
+    (void)stream;
+}
+void device_forked(void)
+{
+}

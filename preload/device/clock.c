@@ -1,0 +1,208 @@
+/* Times of events as nanoseconds of a device's clock.
+ *
+ * The driver tells the time between two events alone, in milliseconds of 32-bit floating point: 0.49 us apart
+ * at 8 s, 250 us apart at an hour. So each context has an anchor, an event whose place on the context's time
+ * line is known, and every pair is measured from it. When a pair stands REANCHOR_NS away from the anchor, its
+ * first event becomes the next one. Only events that timed calls recorded anyway become anchors, so nothing
+ * is put into a stream for that.
+ *
+ * Rounding at each step moves what follows against what was before, all alike: by 0.25 us in 4 s at most,
+ * which is 61 parts in a billion; after a pause it is the rounding at the pause's length. */
+#include "preload/device/context.h"
+
+#include <string.h>
+
+#include "preload/hooks/ask.h"
+#include "preload/hooks/state.h"
+#include "preload/record/lock.h"
+
+#define REANCHOR_NS     (INT64_C(4) * 1000 * 1000 * 1000)
+#define RESOLUTION_NS   500u /* of an event: cuEventElapsedTime's documentation */
+#define ANCHOR_EVERY_NS (UINT64_C(8) * 1000 * 1000 * 1000)
+#define ANCHOR_WAIT_NS  (200u * 1000)
+
+/* The distance in ns, and how far a float may be from it: the step of floats there. */
+static CUresult elapsed(CUevent from, CUevent to, int64_t *ns, uint64_t *step_ns)
+{
+    float ms = 0, size, next;
+    uint32_t bits;
+    CUresult result = ASK(cuEventElapsedTime, &ms, from, to);
+
+    if (result != CUDA_SUCCESS) return result;
+    size = ms < 0 ? -ms : ms;
+    if (!(size < 1e9f)) return CUDA_ERROR_INVALID_VALUE; /* 11 days, or not a number */
+    memcpy(&bits, &size, sizeof bits);
+    bits++;
+    memcpy(&next, &bits, sizeof next);
+    *step_ns = (uint64_t)((double)(next - size) * 1e6) + 1;
+    *ns = (int64_t)((double)ms * 1e6 + (ms < 0 ? -0.5 : 0.5));
+    return CUDA_SUCCESS;
+}
+
+static void swap(CUevent *a, CUevent *b)
+{
+    CUevent kept = *a;
+
+    *a = *b;
+    *b = kept;
+}
+
+/* The clock begins with the first event that is known to be done. Its place is the host's time at which that
+ * was found out: later than the event, so no event of the session has a negative time. */
+static void start(struct device_clock *clock, CUevent *event)
+{
+    swap(&clock->anchor, event);
+    clock->device_ns = record_roughly_ns(record_tick());
+    clock->running = true;
+}
+
+static void announce(struct device_context *context)
+{
+    struct device_clock *clock = &context->clock;
+    uint64_t generation = record_session();
+
+    if (clock->announced == generation) return;
+    clock->announced = generation;
+    record_clock(context->device, clock->number, NULL);
+    if (clock->host.host_tick) record_clock(context->device, clock->number, &clock->host);
+}
+
+/* The work waited in its stream until all three calls had been made, so that none of its interval is the
+ * host's: its first event is later than their end by the anchor that ties the clocks, at 122 parts in a
+ * million of drift. */
+static bool was_queued(const struct device_clock *clock, const struct device_pair *pair, int64_t start_ns,
+                       uint64_t slack_ns)
+{
+    int64_t since = start_ns - (int64_t)clock->host.device_ns;
+    int64_t drift = (since < 0 ? -since : since) >> 13;
+
+    return clock->host.host_tick && (int64_t)record_roughly_ns(clock->host.host_tick) + since - drift -
+                                            (int64_t)clock->host.uncertainty_ns - (int64_t)slack_ns >
+                                        (int64_t)record_roughly_ns(pair->after);
+}
+
+static enum device_answer refusal(CUresult result)
+{
+    return result == CUDA_ERROR_DEINITIALIZED || result == CUDA_ERROR_CONTEXT_IS_DESTROYED ||
+                   result == CUDA_ERROR_NOT_INITIALIZED
+               ? DEVICE_GONE
+               : DEVICE_FAILED;
+}
+
+enum device_answer device_times(struct device_context *context, struct device_pair *pair)
+{
+    struct device_clock *clock = &context->clock;
+    struct record_interval *interval = &pair->interval;
+    int64_t duration, distance = 0, start_ns;
+    uint64_t duration_step, distance_step = 0, uncertainty, host;
+    CUresult result = ASK(cuEventQuery, pair->end);
+
+    if (result == CUDA_ERROR_NOT_READY) return DEVICE_NOT_YET;
+    if (!result) result = elapsed(pair->start, pair->end, &duration, &duration_step);
+    if (!result && clock->running) result = elapsed(clock->anchor, pair->start, &distance, &distance_step);
+    if (result) return refusal(result);
+    if (!clock->running) start(clock, &pair->start);
+    announce(context);
+    start_ns = (int64_t)clock->device_ns + distance;
+    if (distance >= REANCHOR_NS) {
+        swap(&clock->anchor, &pair->start);
+        clock->device_ns = (uint64_t)start_ns;
+    }
+    if (duration <= 0 || start_ns < 0) return DEVICE_NO_TIME;
+    uncertainty = RESOLUTION_NS + duration_step + distance_step;
+    host = record_roughly_ns(pair->after) - record_roughly_ns(pair->before);
+    if (!was_queued(clock, pair, start_ns, uncertainty)) uncertainty += host;
+    if (uncertainty > (uint64_t)duration + RESOLUTION_NS) uncertainty = (uint64_t)duration + RESOLUTION_NS;
+    interval->start_ns = (uint64_t)start_ns;
+    interval->duration_ns = (uint64_t)duration;
+    interval->uncertainty_ns = uncertainty < UINT32_MAX ? (uint32_t)uncertainty : UINT32_MAX;
+    interval->clock = clock->number;
+    return DEVICE_DONE;
+}
+
+/* ---- the host's clock ---- */
+
+/* Where on the device's clock an event is that is done; the clock begins with it when it does not run. */
+static bool place(struct device_context *context, struct device_pair *pair, uint64_t *device_ns,
+                  uint64_t *step_ns)
+{
+    int64_t distance = 0;
+
+    *step_ns = 0;
+    if (!context->clock.running)
+        start(&context->clock, &pair->start);
+    else if (elapsed(context->clock.anchor, pair->start, &distance, step_ns) != CUDA_SUCCESS)
+        return false;
+    *device_ns = context->clock.device_ns + (uint64_t)distance;
+    return true;
+}
+
+/* Records an event into an idle stream and waits for it, which holds up nobody but this thread. */
+static void take_anchor(struct device_context *context, CUstream stream, struct device_pair *pair)
+{
+    struct cap_device_anchor anchor;
+    uint64_t began = device_now_ns(), before = record_tick(), after, step;
+
+    if (ASK(cuEventRecord, pair->start, stream) != CUDA_SUCCESS) return;
+    while (ASK(cuEventQuery, pair->start) != CUDA_SUCCESS)
+        if (device_now_ns() - began > ANCHOR_WAIT_NS) return;
+    after = record_tick();
+    if (!place(context, pair, &anchor.device_ns, &step)) return;
+    anchor.host_tick = before + (after - before) / 2;
+    anchor.uncertainty_ns =
+        (record_roughly_ns(after) - record_roughly_ns(before)) / 2 + 1 + RESOLUTION_NS + step;
+    announce(context);
+    context->clock.host = anchor;
+    record_clock(context->device, context->clock.number, &anchor);
+}
+
+static bool try_lock(_Atomic uint32_t *lock)
+{
+    uint32_t open = 0;
+
+    return atomic_compare_exchange_strong_explicit(lock, &open, 1, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+/* The stream to use: the one that was waited for, if it was timed last, or after a wait for the whole context
+ * the one that was timed last. The calling thread's default stream must exist already. */
+static CUstream idle_stream(struct device_context *context, const struct device_stream *waited)
+{
+    CUstream last = atomic_load_explicit(&context->last, memory_order_relaxed);
+
+    if (!last || (waited->string && waited->handle != last)) return NULL;
+    if (last == CU_STREAM_PER_THREAD && !hook_thread.per_thread) return NULL;
+    return last;
+}
+
+static void anchor_in(struct device_context *context, const struct device_stream *waited)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    struct device_visit visit;
+    struct device_pair *pair;
+    CUstream stream = idle_stream(context, waited);
+
+    if (!stream || ASK(cuStreamIsCapturing, stream, &status) != CUDA_SUCCESS ||
+        status != CU_STREAM_CAPTURE_STATUS_NONE || !(pair = device_take(context)))
+        return;
+    if (device_visit(context, &visit)) {
+        take_anchor(context, stream, pair);
+        device_leave(&visit);
+    }
+    device_give(context, pair);
+}
+
+void device_synchronize_clocks(struct device_context *context, const struct device_stream *waited)
+{
+    uint64_t begin = record_tick();
+
+    /* Never waits here: the reader may be in it. */
+    if (atomic_load_explicit(&hook_captures, memory_order_relaxed) > 0 || !try_lock(&context->lock)) return;
+    if (atomic_load_explicit(&context->state, memory_order_relaxed) == DEVICE_SLOT_READY &&
+        (!context->clock.host.host_tick || context->clock.announced != record_session() ||
+         record_roughly_ns(begin) - record_roughly_ns(context->clock.host.host_tick) >= ANCHOR_EVERY_NS)) {
+        anchor_in(context, waited);
+        device_paid(record_tick() - begin);
+    }
+    lock_give(&context->lock);
+}

@@ -1,0 +1,228 @@
+#include "preload/device/context.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "preload/hooks/ask.h"
+#include "preload/hooks/state.h"
+#include "preload/record/lock.h"
+
+struct device_context device_contexts[DEVICE_SLOTS + 1];
+_Atomic uint32_t device_slots_used;
+
+uint64_t device_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- the stacks (Treiber, "Systems Programming: Coping with Parallelism", 1986) ---- */
+
+struct device_pair *device_take(struct device_context *context)
+{
+    /* Acquire: the pair's events were made, and its last reading ended, before it was put here. */
+    uint64_t top = atomic_load_explicit(&context->free_top, memory_order_acquire), next;
+    struct device_pair *pair;
+
+    do {
+        if ((uint32_t)top == 0) return NULL;
+        pair = &context->pairs[(uint32_t)top - 1];
+        /* Another thread may take this very pair and change it meanwhile: then the count of changes differs.
+         */
+        next = ((top >> 32) + 1) << 32 | atomic_load_explicit(&pair->next, memory_order_relaxed);
+    } while (!atomic_compare_exchange_weak_explicit(&context->free_top, &top, next, memory_order_acquire,
+                                                    memory_order_acquire));
+    return pair;
+}
+
+void device_give(struct device_context *context, struct device_pair *pair)
+{
+    uint64_t top = atomic_load_explicit(&context->free_top, memory_order_relaxed), next;
+
+    do {
+        atomic_store_explicit(&pair->next, (uint32_t)top, memory_order_relaxed);
+        next = ((top >> 32) + 1) << 32 | (uint64_t)(pair - context->pairs + 1);
+        /* Release: what was done with the pair comes before its next owner's taking it. */
+    } while (!atomic_compare_exchange_weak_explicit(&context->free_top, &top, next, memory_order_release,
+                                                    memory_order_relaxed));
+}
+
+/* Only ever emptied as a whole, so that an old top which is the top again is no danger. */
+void device_put_pending(struct device_context *context, struct device_pair *pair)
+{
+    uint32_t top = atomic_load_explicit(&context->pending_top, memory_order_relaxed);
+
+    atomic_fetch_add_explicit(&context->under_way, 1, memory_order_relaxed);
+    do
+        atomic_store_explicit(&pair->next, top, memory_order_relaxed);
+    /* Release: the pair is filled in before the reader finds it. Sequentially consistent, because the look at
+     * whether the poller sleeps, which follows, must not come before it. */
+    while (!atomic_compare_exchange_weak_explicit(&context->pending_top, &top,
+                                                  (uint32_t)(pair - context->pairs + 1), memory_order_seq_cst,
+                                                  memory_order_relaxed));
+}
+
+/* ---- events ---- */
+
+bool device_visit(struct device_context *context, struct device_visit *visit)
+{
+    visit->mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    if (ASK(cuThreadExchangeStreamCaptureMode, &visit->mode) != CUDA_SUCCESS) return false;
+    if (ASK(cuCtxPushCurrent_v2, context->handle) == CUDA_SUCCESS) return true;
+    ASK(cuThreadExchangeStreamCaptureMode, &visit->mode);
+    return false;
+}
+
+void device_leave(struct device_visit *visit)
+{
+    CUcontext popped;
+
+    ASK(cuCtxPopCurrent_v2, &popped);
+    ASK(cuThreadExchangeStreamCaptureMode, &visit->mode);
+}
+
+static bool make_pairs(struct device_context *context)
+{
+    size_t bytes = DEVICE_PAIRS * sizeof *context->pairs;
+    void *memory;
+
+    if (context->pairs) return true;
+    memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return false;
+    context->pairs = memory;
+    return true;
+}
+
+bool device_fill(struct device_context *context)
+{
+    uint32_t made = 0;
+
+    if (!make_pairs(context)) return false;
+    if (!context->clock.anchor &&
+        ASK(cuEventCreate, &context->clock.anchor, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
+        return false;
+    for (; made < DEVICE_FILL && context->made < DEVICE_PAIRS; made++) {
+        struct device_pair *pair = &context->pairs[context->made];
+
+        if (ASK(cuEventCreate, &pair->start, CU_EVENT_DEFAULT) != CUDA_SUCCESS) break;
+        if (ASK(cuEventCreate, &pair->end, CU_EVENT_DEFAULT) != CUDA_SUCCESS) {
+            ASK(cuEventDestroy_v2, pair->start);
+            break;
+        }
+        context->made++;
+        device_give(context, pair);
+    }
+    return made > 0;
+}
+
+void device_empty(struct device_context *context)
+{
+    for (uint32_t i = 0; i < context->made; i++) {
+        ASK(cuEventDestroy_v2, context->pairs[i].start);
+        ASK(cuEventDestroy_v2, context->pairs[i].end);
+    }
+    if (context->clock.anchor) ASK(cuEventDestroy_v2, context->clock.anchor);
+    context->clock.anchor = NULL;
+}
+
+void device_supply(struct device_context *context)
+{
+    struct device_visit visit;
+    uint32_t state;
+
+    lock_take(&context->lock);
+    state = atomic_load_explicit(&context->state, memory_order_relaxed);
+    if (state == DEVICE_SLOT_KNOWN || (state == DEVICE_SLOT_READY && context->made < DEVICE_PAIRS)) {
+        bool visiting = device_visit(context, &visit), good = visiting && device_fill(context);
+
+        if (visiting) device_leave(&visit);
+        if (state == DEVICE_SLOT_KNOWN)
+            /* Release: the first pairs come before the state that lets hooks take them. */
+            atomic_store_explicit(&context->state, good ? DEVICE_SLOT_READY : DEVICE_SLOT_REFUSED,
+                                  memory_order_release);
+    }
+    atomic_store_explicit(&context->wanted, 0, memory_order_relaxed);
+    lock_give(&context->lock);
+}
+
+/* ---- slots ---- */
+
+static void open_slot(struct device_context *context, CUcontext handle, uint8_t device)
+{
+    static _Atomic uint32_t clocks;
+
+    lock_take(&context->lock);
+    atomic_store_explicit(&context->free_top, 0, memory_order_relaxed);
+    atomic_store_explicit(&context->pending_top, 0, memory_order_relaxed);
+    atomic_store_explicit(&context->under_way, 0, memory_order_relaxed);
+    atomic_store_explicit(&context->last, NULL, memory_order_relaxed);
+    context->made = context->first = context->last_one = context->failures = 0;
+    context->handle = handle;
+    context->device = device;
+    context->clock =
+        (struct device_clock){.number = atomic_fetch_add_explicit(&clocks, 1, memory_order_relaxed) + 1};
+    /* Release: the slot is whole before it is used. */
+    atomic_store_explicit(&context->state, DEVICE_SLOT_KNOWN, memory_order_release);
+    lock_give(&context->lock);
+}
+
+uint8_t device_context_opens(CUcontext handle, uint8_t device)
+{
+    /* In turn, so that a slot rests for long before it is another context's. */
+    static _Atomic uint32_t turn;
+
+    if (!handle || device == CAP_NO_DEVICE) return 0;
+    for (uint32_t tries = 0; tries < DEVICE_SLOTS; tries++) {
+        uint32_t slot = atomic_fetch_add_explicit(&turn, 1, memory_order_relaxed) % DEVICE_SLOTS + 1;
+        struct device_context *context = &device_contexts[slot];
+        uint32_t state = atomic_load_explicit(&context->state, memory_order_relaxed);
+
+        if ((state != DEVICE_SLOT_FREE && state != DEVICE_SLOT_ENDED) ||
+            !atomic_compare_exchange_strong(&context->state, &state, DEVICE_SLOT_REFUSED))
+            continue;
+        open_slot(context, handle, device);
+        for (uint32_t used = atomic_load(&device_slots_used);
+             used < slot && !atomic_compare_exchange_weak(&device_slots_used, &used, slot);)
+            ;
+        return (uint8_t)slot;
+    }
+    return 0;
+}
+
+void device_context_ends(uint8_t slot)
+{
+    enum { LIMIT_NS = 1000 * 1000 * 1000 };
+    struct device_context *context = device_context(slot);
+    struct device_visit visit;
+    int kept = errno;
+
+    if (!context) return;
+    if (atomic_load_explicit(&context->state, memory_order_acquire) == DEVICE_SLOT_READY)
+        device_read_until(context, DEVICE_TO_RING, device_now_ns() + LIMIT_NS);
+    lock_take(&context->lock);
+    if (atomic_load_explicit(&context->state, memory_order_relaxed) == DEVICE_SLOT_READY) {
+        device_give_up(context, 0, CAP_UNTIMED_NOT_READY);
+        if (device_visit(context, &visit)) {
+            device_empty(context);
+            device_leave(&visit);
+        }
+    }
+    atomic_store_explicit(&context->state, DEVICE_SLOT_ENDED, memory_order_relaxed);
+    lock_give(&context->lock);
+    errno = kept;
+}
+
+void device_stream_ends(CUstream stream, uint8_t slot)
+{
+    struct device_context *context = device_context(slot);
+
+    if (!context || atomic_load_explicit(&context->last, memory_order_relaxed) != stream) return;
+    /* Under the lock, because an anchor may be on its way into the stream. */
+    lock_take(&context->lock);
+    if (atomic_load_explicit(&context->last, memory_order_relaxed) == stream)
+        atomic_store_explicit(&context->last, NULL, memory_order_relaxed);
+    lock_give(&context->lock);
+}

@@ -1,0 +1,248 @@
+/* The thread that reads pairs, keeps enough of them ready and samples memory; and what begins and ends it.
+ *
+ * It is not the writer's thread: a call into a driver that compiles or hangs must not keep the rings from
+ * being emptied. While something is under way it looks once a millisecond; else it sleeps until something is.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "preload/device/context.h"
+#include "preload/hooks/state.h"
+#include "preload/record/lock.h"
+#include "preload/record/session.h"
+
+enum {
+    STACK_BYTES = 256 << 10,
+    LOOK_NS = 1000 * 1000,
+    LOOK_MAX_NS = 20 * 1000 * 1000,
+    BATCH = 128,
+    END_MS = 5000,
+    RETIRE_MS = 200,
+};
+
+_Atomic uint8_t device_mode = DEVICE_UNASKED;
+_Atomic bool device_touched, device_exiting;
+
+static _Atomic uint32_t resting; /* 1: the poller sleeps until it is called; futex */
+static _Atomic bool stop, started;
+static pid_t owner;
+
+static void on_exit_read(void);
+static const struct record_backend backend;
+
+/* ---- sleeping ---- */
+
+void device_poller_wake(void)
+{
+    /* Sequentially consistent: behind the store of what there is to do, and before the poller's look at it.
+     */
+    if (atomic_load(&resting) && atomic_exchange(&resting, 0)) futex_wake(&resting, 1);
+}
+
+bool device_poller_runs(void)
+{
+    return atomic_load_explicit(&record_backend_thread, memory_order_relaxed);
+}
+
+static bool any_under_way(void)
+{
+    uint32_t used = atomic_load_explicit(&device_slots_used, memory_order_acquire);
+
+    for (uint32_t slot = 1; slot <= used; slot++) {
+        struct device_context *context = &device_contexts[slot];
+        if (atomic_load(&context->pending_top) || atomic_load(&context->wanted) ||
+            (atomic_load_explicit(&context->under_way, memory_order_relaxed) &&
+             atomic_load_explicit(&context->state, memory_order_relaxed) == DEVICE_SLOT_READY))
+            return true;
+    }
+    return false;
+}
+
+/* ns 0: without a limit, and woken by the first touch; else by work to read. */
+static void rest(uint64_t ns)
+{
+    atomic_store(&resting, 1);
+    if (!stop && !any_under_way() && (ns || !atomic_load(&device_touched))) futex_wait(&resting, 1, ns);
+    atomic_store(&resting, 0);
+}
+
+static void pause_for(uint64_t ns)
+{
+    const struct timespec pause = {.tv_nsec = (long)ns};
+
+    nanosleep(&pause, NULL);
+}
+
+/* ---- a round ---- */
+
+static uint32_t visit_slot(struct device_context *context)
+{
+    struct device_visit visit;
+    uint32_t read = 0;
+
+    lock_take(&context->lock);
+    if (atomic_load_explicit(&context->state, memory_order_relaxed) == DEVICE_SLOT_READY &&
+        device_visit(context, &visit)) {
+        read = device_read(context, DEVICE_TO_RING, BATCH);
+        device_leave(&visit);
+    }
+    lock_give(&context->lock);
+    return read;
+}
+
+static uint32_t read_all(void)
+{
+    uint32_t used = atomic_load_explicit(&device_slots_used, memory_order_acquire), total = 0, read;
+    struct record_call call;
+
+    for (uint32_t slot = 1; slot <= used; slot++) {
+        struct device_context *context = &device_contexts[slot];
+        uint32_t under_way = atomic_load_explicit(&context->under_way, memory_order_relaxed);
+
+        if (atomic_load_explicit(&context->wanted, memory_order_relaxed) || under_way * 2 > context->made)
+            device_supply(context);
+        if (!under_way || !record_enter_quiet(&call, 0)) continue;
+        do
+            total += read = visit_slot(context);
+        while (read == BATCH && !stop);
+        record_leave(&call);
+    }
+    return total;
+}
+
+/* Once at the beginning of a session, then every so often while there is work. */
+static void sample_if_due(bool touched)
+{
+    static uint64_t sampled_ns, sampled_session;
+    uint64_t period = session.settings.memory_sample_ms * UINT64_C(1000000), now = device_now_ns(),
+             open = record_session();
+    struct record_call call;
+
+    if (!period || !open || (open == sampled_session && (!touched || now - sampled_ns < period)) ||
+        !record_enter_quiet(&call, 0))
+        return;
+    device_sample(DEVICE_TO_RING);
+    record_leave(&call);
+    sampled_ns = now;
+    sampled_session = open;
+    /* What comes from here on asks for the next. */
+    atomic_store(&device_touched, false);
+}
+
+static void *poll(void *unused)
+{
+    uint64_t look = LOOK_NS;
+
+    prctl(PR_SET_NAME, "cgtrace-device", 0, 0, 0);
+    while (!stop) {
+        bool touched = atomic_load(&device_touched);
+        uint32_t read = read_all();
+
+        sample_if_due(touched);
+        if (any_under_way()) {
+            look = read ? LOOK_NS : look * 2 < LOOK_MAX_NS ? look * 2 : LOOK_MAX_NS;
+            if (!stop) pause_for(look);
+        } else {
+            look = LOOK_NS;
+            if (!session.settings.memory_sample_ms) atomic_store(&device_touched, false);
+            rest(atomic_load(&device_touched) ? session.settings.memory_sample_ms * UINT64_C(1000000) : 0);
+        }
+    }
+    atomic_store(&record_backend_thread, false);
+    return unused;
+}
+
+/* ---- its beginning ---- */
+
+static void start(void)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, past;
+
+    if (atomic_exchange(&started, true)) return;
+    if (owner == 0) atexit(on_exit_read);
+    owner = getpid();
+    record_backend_set(&backend);
+    if (pthread_attr_init(&attributes)) return;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &past);
+    /* Before the thread is there: who counts threads must know of it. */
+    atomic_store(&record_backend_thread, true);
+    if (pthread_create(&thread, &attributes, poll, NULL)) atomic_store(&record_backend_thread, false);
+    pthread_sigmask(SIG_SETMASK, &past, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
+static void ask_settings(void)
+{
+    uint8_t mode = session.settings.timing == CG_TIMING_EVENTS ? DEVICE_ALL
+                   : session.settings.timing == CG_TIMING_AUTO ? DEVICE_BUDGET
+                   : session.settings.memory_sample_ms         ? DEVICE_SAMPLES
+                                                               : DEVICE_OFF;
+
+    atomic_store(&device_mode, mode);
+}
+
+void device_touch_slow(void)
+{
+    int kept = errno;
+
+    if (atomic_load_explicit(&device_mode, memory_order_relaxed) == DEVICE_UNASKED) ask_settings();
+    if (atomic_load_explicit(&device_mode, memory_order_relaxed) != DEVICE_OFF && record_session() &&
+        session.pid == getpid() && !atomic_load(&device_exiting)) {
+        atomic_store(&device_touched, true);
+        if (!atomic_load_explicit(&started, memory_order_relaxed)) start();
+        device_poller_wake();
+    }
+    errno = kept;
+}
+
+/* ---- its end ---- */
+
+static void retire(void)
+{
+    atomic_store(&stop, true);
+    atomic_store(&resting, 0);
+    futex_wake(&resting, 1);
+    for (int i = 0; i < RETIRE_MS * 10 && device_poller_runs(); i++)
+        pause_for(100 * 1000);
+}
+
+static const struct record_backend backend = {.drain = device_drain, .retire = retire};
+
+/* Handlers of exit() run in the reverse order of their registration, and this one was registered with the
+ * first work: so the driver, which registers its own when it is initialised, is still there. No thread of
+ * ours is in it when its handler runs. */
+static void on_exit_read(void)
+{
+    if (owner != getpid()) return;
+    retire();
+    if (record_session()) device_drain(record_session(), END_MS);
+    atomic_store(&device_exiting, true);
+}
+
+void device_forked(void)
+{
+    for (unsigned slot = 1; slot <= DEVICE_SLOTS; slot++)
+        if (device_contexts[slot].pairs)
+            munmap(device_contexts[slot].pairs, DEVICE_PAIRS * sizeof *device_contexts[slot].pairs);
+    memset(device_contexts, 0, sizeof device_contexts);
+    atomic_store(&device_slots_used, 0);
+    atomic_store(&resting, 0);
+    stop = started = false;
+    atomic_store(&device_touched, false);
+    atomic_store(&device_exiting, false);
+    atomic_store(&record_backend_thread, false);
+    atomic_store(&device_mode, DEVICE_UNASKED);
+    device_thread = (struct device_thread){0};
+}

@@ -1,0 +1,72 @@
+/* Samples of the devices' memory. */
+#include "preload/device/context.h"
+#include "preload/hooks/ask.h"
+#include "preload/hooks/state.h"
+#include "preload/record/lock.h"
+
+_Atomic uint64_t device_pools[256 / 64];
+
+/* What stream-ordered allocations of the device hold; not known where the program makes none. */
+static void ask_pool(struct record_device_memory *memory)
+{
+    CUmemoryPool pool;
+    cuuint64_t value;
+
+    if (!(atomic_load_explicit(&device_pools[memory->device / 64], memory_order_relaxed) >>
+              memory->device % 64 &
+          1) ||
+        ASK(cuDeviceGetMemPool, &pool, memory->device) != CUDA_SUCCESS)
+        return;
+    if (ASK(cuMemPoolGetAttribute, pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &value) == CUDA_SUCCESS)
+        memory->reserved = value;
+    if (ASK(cuMemPoolGetAttribute, pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &value) == CUDA_SUCCESS)
+        memory->pool_used = value;
+}
+
+/* With the lock. cuMemGetInfo is no call that a capture forbids, and our visit would allow it if it were. */
+static bool ask(struct device_context *context, struct record_device_memory *memory)
+{
+    struct device_visit visit;
+    size_t free_bytes = 0, total = 0;
+    bool known;
+
+    if (!device_visit(context, &visit)) return false;
+    known = ASK(cuMemGetInfo_v2, &free_bytes, &total) == CUDA_SUCCESS;
+    *memory = (struct record_device_memory){.device = context->device,
+                                            .used = total - free_bytes,
+                                            .free = free_bytes,
+                                            .reserved = UINT64_MAX,
+                                            .capacity = total,
+                                            .pool_used = UINT64_MAX};
+    if (known) ask_pool(memory);
+    device_leave(&visit);
+    return known;
+}
+
+void device_sample(enum device_road road)
+{
+    uint32_t used = atomic_load_explicit(&device_slots_used, memory_order_acquire);
+    uint64_t begin = record_tick(), asked[256 / 64] = {0};
+
+    for (uint32_t slot = 1; slot <= used; slot++) {
+        struct device_context *context = &device_contexts[slot];
+        struct record_device_memory memory;
+        uint64_t *set = &asked[context->device / 64], bit = UINT64_C(1) << context->device % 64;
+        uint32_t state, open = 0;
+
+        /* A context that is being ended, or read by another thread, is left alone. */
+        if (*set & bit || !atomic_compare_exchange_strong_explicit(
+                              &context->lock, &open, 1, memory_order_acquire, memory_order_relaxed))
+            continue;
+        state = atomic_load_explicit(&context->state, memory_order_relaxed);
+        if ((state == DEVICE_SLOT_KNOWN || state == DEVICE_SLOT_READY) && ask(context, &memory)) {
+            *set |= bit;
+            if (road == DEVICE_TO_MEMORY)
+                record_device_memory_late(&memory);
+            else
+                record_device_memory(&memory);
+        }
+        lock_give(&context->lock);
+    }
+    device_paid(record_tick() - begin);
+}

@@ -1,0 +1,224 @@
+#include "preload/record/device.h"
+
+#include <string.h>
+
+#include "preload/record/lock.h"
+#include "preload/record/record.h"
+#include "preload/record/session.h"
+
+enum { LIMIT_MS = 5000 };
+
+/* Of the session that was opened last. */
+static struct {
+    _Atomic uint64_t generation;
+    _Atomic uint64_t untimed[CAP_UNTIMED_COUNT];
+    _Atomic int64_t pending;
+    _Atomic uint64_t cost_ticks;
+    struct cap_clock clock;
+    struct cap_device_clock clocks[CAP_CLOCKS_MAX]; /* these two under record_page->device_lock */
+    uint32_t clock_count;
+} sums;
+
+static const struct record_backend *_Atomic backend;
+_Atomic bool record_backend_thread;
+
+/* ---- the backend ---- */
+
+void record_backend_set(const struct record_backend *set)
+{
+    /* Release: what it needs is there before it is called. */
+    atomic_store_explicit(&backend, set, memory_order_release);
+}
+
+void record_device_drain(uint64_t generation, unsigned limit_ms)
+{
+    const struct record_backend *known = atomic_load_explicit(&backend, memory_order_acquire);
+
+    if (known) known->drain(generation, limit_ms ? limit_ms : LIMIT_MS);
+}
+
+void record_device_retire(void)
+{
+    const struct record_backend *known = atomic_load_explicit(&backend, memory_order_acquire);
+
+    if (known) known->retire();
+}
+
+/* ---- records ---- */
+
+static struct cap_record interval_slot(const struct record_interval *interval)
+{
+    struct cap_record record = {.begin = interval->bytes,
+                                .span = interval->span,
+                                .type = CAP_INTERVAL,
+                                .slots = 1,
+                                .device = interval->device,
+                                .api = interval->api,
+                                .flags = interval->activity,
+                                .ticks = (uint64_t)interval->clock << 32 | interval->name};
+
+    record.interval.start_ns = interval->start_ns;
+    record.interval.duration_ns = interval->duration_ns;
+    record.interval.correlation = interval->correlation;
+    record.interval.stream = interval->stream;
+    record.interval.uncertainty_ns = interval->uncertainty_ns;
+    return record;
+}
+
+static struct cap_record memory_slot(const struct record_device_memory *memory)
+{
+    struct cap_record record = {.begin = record_tick(),
+                                .span = CAP_SPAN_REGION,
+                                .type = CAP_SAMPLE,
+                                .slots = 1,
+                                .device = memory->device,
+                                .ticks = memory->pool_used == UINT64_MAX ? 0 : memory->pool_used + 1};
+
+    record.sample.used = memory->used;
+    record.sample.free = memory->free;
+    record.sample.reserved = memory->reserved;
+    record.sample.capacity = memory->capacity;
+    return record;
+}
+
+static bool put(const struct cap_record *record)
+{
+    struct record_thread *thread = &record_self;
+    struct cap_record *slot = thread->ring ? ring_slot(thread, RING_MAY_DROP) : NULL;
+
+    if (!slot) {
+        atomic_fetch_add_explicit(&session.lost_type[record->type], 1, memory_order_relaxed);
+        return false;
+    }
+    *slot = *record;
+    ring_commit(thread);
+    return true;
+}
+
+bool record_interval(const struct record_interval *interval)
+{
+    const struct cap_record record = interval_slot(interval);
+
+    return record_self.generation == interval->generation && put(&record);
+}
+
+void record_interval_late(const struct record_interval *interval)
+{
+    const struct cap_record record = interval_slot(interval);
+
+    deferred_add(&record_self, &record);
+}
+
+void record_device_memory(const struct record_device_memory *memory)
+{
+    const struct cap_record record = memory_slot(memory);
+
+    put(&record);
+}
+
+void record_device_memory_late(const struct record_device_memory *memory)
+{
+    const struct cap_record record = memory_slot(memory);
+
+    deferred_add(&record_self, &record);
+}
+
+/* ---- counts ---- */
+
+uint64_t record_session(void)
+{
+    uint32_t state = atomic_load_explicit(&record_page->state, memory_order_acquire);
+
+    return state == SESSION_OPEN || state == SESSION_CLOSING
+               ? atomic_load_explicit(&sums.generation, memory_order_relaxed)
+               : 0;
+}
+
+static bool counts(uint64_t generation)
+{
+    return atomic_load_explicit(&sums.generation, memory_order_relaxed) == generation;
+}
+
+void record_untimed(uint64_t generation, enum cap_untimed why)
+{
+    if (counts(generation)) atomic_fetch_add_explicit(&sums.untimed[why], 1, memory_order_relaxed);
+}
+
+void record_pending(uint64_t generation, int count)
+{
+    if (counts(generation)) atomic_fetch_add_explicit(&sums.pending, count, memory_order_relaxed);
+}
+
+void record_timing_cost(uint64_t ticks)
+{
+    atomic_fetch_add_explicit(&sums.cost_ticks, ticks, memory_order_relaxed);
+}
+
+uint64_t record_roughly_ns(uint64_t tick)
+{
+    return record_session() ? cap_ns(&sums.clock, tick) : 0;
+}
+
+uint64_t record_roughly_ticks(uint64_t ns)
+{
+    if (!sums.clock.mult) return ns;
+    return (uint64_t)(((unsigned __int128)ns << sums.clock.shift) / sums.clock.mult);
+}
+
+/* ---- clocks ---- */
+
+void record_clock(uint8_t device, uint32_t number, const struct cap_device_anchor *anchor)
+{
+    uint32_t i = 0;
+
+    lock_take(&record_page->device_lock);
+    while (i < sums.clock_count && sums.clocks[i].number != number)
+        i++;
+    if (i < CAP_CLOCKS_MAX) {
+        struct cap_device_clock *clock = &sums.clocks[i];
+        if (i == sums.clock_count) {
+            *clock = (struct cap_device_clock){.number = number, .device = device};
+            sums.clock_count++;
+        }
+        if (anchor) {
+            clock->anchor[clock->anchors > 0] = *anchor;
+            clock->anchors = clock->anchors > 0 ? 2 : 1;
+        }
+    }
+    lock_give(&record_page->device_lock);
+}
+
+/* ---- the session's part ---- */
+
+void record_device_reset(uint64_t generation, const struct cap_clock *clock)
+{
+    lock_take(&record_page->device_lock);
+    for (int why = 0; why < CAP_UNTIMED_COUNT; why++)
+        atomic_store_explicit(&sums.untimed[why], 0, memory_order_relaxed);
+    atomic_store_explicit(&sums.pending, 0, memory_order_relaxed);
+    atomic_store_explicit(&sums.cost_ticks, 0, memory_order_relaxed);
+    sums.clock = *clock;
+    sums.clock_count = 0;
+    atomic_store_explicit(&sums.generation, generation, memory_order_relaxed);
+    lock_give(&record_page->device_lock);
+}
+
+void record_device_publish(void)
+{
+    struct cap_header *header = session.header;
+    int64_t pending = atomic_load_explicit(&sums.pending, memory_order_relaxed);
+    uint64_t cost = atomic_load_explicit(&sums.cost_ticks, memory_order_relaxed);
+
+    for (int why = 0; why < CAP_UNTIMED_COUNT; why++)
+        atomic_store_explicit(&header->untimed[why],
+                              atomic_load_explicit(&sums.untimed[why], memory_order_relaxed),
+                              memory_order_relaxed);
+    atomic_store_explicit(&header->pending, pending > 0 ? (uint64_t)pending : 0, memory_order_relaxed);
+    atomic_store_explicit(&header->timing_ns, cap_ns(&header->clock, header->clock.tick0 + cost),
+                          memory_order_relaxed);
+    lock_take(&record_page->device_lock);
+    memcpy(header->device_clock, sums.clocks, sums.clock_count * sizeof *sums.clocks);
+    /* Release: the clocks come before their number. */
+    atomic_store_explicit(&header->device_clocks, sums.clock_count, memory_order_release);
+    lock_give(&record_page->device_lock);
+}
