@@ -3,56 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/planes/correlation.h"
+
 #define SUSPECT_TEXT(constant, rule, meaning) {rule, meaning},
 const struct suspect_rule_text suspect_rules[SUSPECT_RULE_COUNT] = {SUSPECT_RULES(SUSPECT_TEXT)};
 
 enum { NOT_SUSPECT = SUSPECT_RULE_COUNT };
 enum { OVERLAP_TOLERANCE_NS = 1000 };
-
-/* ---- which call issued an interval ---- */
-
-struct correlated {
-    uint64_t correlation;
-    uint32_t op;
-};
-struct join {
-    struct correlated *calls; /* ascending; of equal ones the first in the file */
-    size_t count;
-};
-
-static int compare_correlated(const void *left, const void *right)
-{
-    const struct correlated *a = left, *b = right;
-    if (a->correlation != b->correlation) return a->correlation < b->correlation ? -1 : 1;
-    return (a->op > b->op) - (a->op < b->op);
-}
-
-static bool join_make(const struct cg_trace *trace, struct join *join)
-{
-    const struct cg_ops *op = &trace->op;
-    *join = (struct join){.calls = malloc((op->rows + 1) * sizeof *join->calls)};
-    if (!join->calls) return false;
-    for (size_t i = 0; i < op->rows; i++)
-        if (op->correlation_set[i])
-            join->calls[join->count++] = (struct correlated){op->correlation[i], (uint32_t)i};
-    qsort(join->calls, join->count, sizeof *join->calls, compare_correlated);
-    return true;
-}
-
-static uint32_t join_find(const struct join *join, const struct cg_device_intervals *interval, size_t row)
-{
-    if (!interval->correlation_set[row]) return CG_NONE;
-    size_t low = 0, high = join->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (join->calls[middle].correlation < interval->correlation[row])
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool found = low < join->count && join->calls[low].correlation == interval->correlation[row];
-    return found ? join->calls[low].op : CG_NONE;
-}
 
 /* ---- what an interval or a call is ---- */
 
@@ -312,7 +269,7 @@ static bool add_interval(const struct cg_trace *trace, enum top_kind kind, size_
     return tally_add(map, &sample);
 }
 
-static bool add_intervals(const struct cg_trace *trace, enum top_kind kind, const struct join *join,
+static bool add_intervals(const struct cg_trace *trace, enum top_kind kind, const uint32_t *issuer,
                           uint8_t *timed, struct tops *tops)
 {
     size_t rows = trace->device_interval.rows;
@@ -320,14 +277,14 @@ static bool add_intervals(const struct cg_trace *trace, enum top_kind kind, cons
     struct tally_map map = {.tallies = &tops->device};
     if (!class) return false;
     for (size_t i = 0; i < rows; i++) {
-        uint32_t op = join_find(join, &trace->device_interval, i);
+        uint32_t op = issuer[i];
         class[i] = (uint8_t)class_of(trace, i, op);
         kernel[i] = class[i] == CLASS_KERNEL;
         tops->unassigned += is_unassigned(kind, class[i], op);
     }
     bool good = find_suspects(trace, kernel, rule);
     for (size_t i = 0; i < rows && good; i++) {
-        uint32_t op = join_find(join, &trace->device_interval, i);
+        uint32_t op = issuer[i];
         if (!is_wanted(kind, class[i], op)) continue;
         tops->intervals++;
         if (rule[i] != NOT_SUSPECT) {
@@ -368,11 +325,11 @@ static bool add_calls(const struct cg_trace *trace, enum top_kind kind, const ui
 bool tops_make(const struct cg_trace *trace, enum top_kind kind, struct tops *tops)
 {
     *tops = (struct tops){0};
-    struct join join;
+    uint32_t *issuer;
     uint8_t *timed = calloc(trace->op.rows + 1, 1);
-    bool good = join_make(trace, &join) && timed && add_intervals(trace, kind, &join, timed, tops) &&
-                add_calls(trace, kind, timed, tops);
-    free(join.calls);
+    bool good = correlation_issuers(trace, &issuer) && timed &&
+                add_intervals(trace, kind, issuer, timed, tops) && add_calls(trace, kind, timed, tops);
+    free(issuer);
     free(timed);
     if (!good) {
         tops_free(tops);

@@ -68,7 +68,12 @@ bool correlation_issuers(const struct cg_trace *trace, uint32_t **issuer)
     struct join join;
     size_t near = 0;
     *issuer = array_raw(interval->rows, sizeof **issuer);
-    if (!*issuer || !join_make(trace, &join)) return false;
+    if (!*issuer) return false;
+    if (!join_make(trace, &join)) {
+        free(*issuer);
+        *issuer = NULL;
+        return false;
+    }
     for (size_t i = 0; i < interval->rows; i++)
         (*issuer)[i] =
             interval->correlation_set[i] ? join_find(&join, interval->correlation[i], &near) : CG_NONE;

@@ -203,6 +203,17 @@ static bool append_host(struct finder *finder)
     return good;
 }
 
+/* Where one thread did everything, spans that name no thread (the session, the measured region) are its own. */
+static void join_lone_thread(struct finder *finder)
+{
+    struct slices *slices = finder->slices;
+    if (slices->track_count != 2 || slices->tracks[0].known == slices->tracks[1].known) return;
+    const struct track *known = &slices->tracks[slices->tracks[1].known];
+    slices->tracks[0] = (struct track){.known = true, .tid = known->tid, .count = slices->count};
+    slices->track_count = 1;
+    memset(finder->track_of_slice, 0, slices->count * sizeof *finder->track_of_slice);
+}
+
 static bool append_device(struct finder *finder)
 {
     const struct cg_device_intervals *intervals = &finder->trace->device_interval;
@@ -336,7 +347,9 @@ bool slices_make(const struct cg_trace *trace, struct slices *slices)
     bool good = slices->list && finder.track_of_span && finder.track_of_slice;
     if (good) {
         memset(finder.track_of_span, 0xff, trace->span.rows * sizeof(uint32_t));
-        good = append_host(&finder) && append_device(&finder) && gather_tracks(&finder);
+        good = append_host(&finder);
+        if (good) join_lone_thread(&finder);
+        good = good && append_device(&finder) && gather_tracks(&finder);
     }
     free(finder.track_of_span);
     free(finder.track_of_slice);

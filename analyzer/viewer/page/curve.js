@@ -2,7 +2,7 @@
 import { answer, columns, run } from './data.js';
 import { bytes, duration } from './format.js';
 import { parseExact, part, textOf } from './bytes.js';
-import { axisSteps, colors, FONT } from './paint.js';
+import { byteSteps, colors, FONT } from './paint.js';
 
 let reading = null;
 
@@ -76,6 +76,18 @@ export function groupsAt(curve, grouping, point) {
     return rows.filter((row) => row.bytes > 0);
 }
 
+// Memory in use on the device, by samples: the highest of each column of pixels.
+function drawUsed(painter, box, x, y, samples) {
+    const points = [];
+    for (const sample of samples) {
+        const at = [Math.min(Math.max(Math.floor(x(sample.timestamp_ns)), box.x), box.x + box.width), y(sample.used_bytes)];
+        const before = points[points.length - 1];
+        if (before && before[0] === at[0]) before[1] = Math.min(before[1], at[1]);
+        else points.push(at);
+    }
+    if (points.length > 1) painter.line(points, colors().accent, 1.5);
+}
+
 // Draws the curve into a box; box: {x, y, width, height}; view: [from, to] in ns of host time.
 export function drawCurve(painter, box, view, curve, grouping, options = {}) {
     const theme = colors();
@@ -85,27 +97,29 @@ export function drawCurve(painter, box, view, curve, grouping, options = {}) {
     const last = Math.min(curve.size - 1, pointAt(curve, view[1]) + 1);
     let top = 1;
     for (let i = first; i <= last; i++) top = Math.max(top, curve.live[i]);
-    const samples = options.samples ? curve.samples : [];
-    for (const sample of samples) if (sample.used_bytes !== null && options.scaleToUsed) top = Math.max(top, sample.used_bytes);
+    const samples = options.scaleToUsed ? curve.samples.filter((sample) => sample.used_bytes !== null) : [];
+    for (const sample of samples) top = Math.max(top, sample.used_bytes);
     const y = (value) => box.y + box.height - (value / top) * (box.height - 16);
-    // One column of pixels shows the highest of its points.
+    // Each column of pixels shows the highest of what was in force in it: its points, and what the one before
+    // left behind.
     const picked = [];
-    for (let i = first; i <= last && curve.size > 0; i++) {
-        const pixel = Math.floor(x(curve.time[i]));
-        const before = picked[picked.length - 1];
-        if (before && before.pixel === pixel) {
-            if (curve.live[i] > curve.live[before.point]) before.point = i;
-            before.last = i;
-        } else picked.push({ pixel, point: i, last: i });
+    let force = -1;
+    for (let i = first; i <= last && curve.size > 0;) {
+        const pixel = Math.max(box.x, Math.floor(x(curve.time[i])));
+        let highest = force >= 0 && curve.live[force] > curve.live[i] ? force : i;
+        for (force = i++; i <= last && Math.floor(x(curve.time[i])) <= pixel; force = i++)
+            if (curve.live[i] > curve.live[highest]) highest = i;
+        picked.push({ left: pixel, point: highest });
+        if (force !== highest && (i > last || Math.floor(x(curve.time[i])) > pixel + 1)) picked.push({ left: pixel + 1, point: force });
     }
+    const limit = box.x + box.width;
     const groups = curve[grouping];
     const base = new Float64Array(picked.length);
     const outline = (values) => {
         const points = [];
         picked.forEach((one, i) => {
-            const left = Math.max(box.x, Math.min(x(curve.time[one.point]), box.x + box.width));
-            const next = picked[i + 1];
-            const right = Math.max(left, Math.min(next ? x(curve.time[next.point]) : box.x + box.width, box.x + box.width));
+            const left = Math.min(one.left, limit);
+            const right = Math.min(picked[i + 1]?.left ?? limit, limit);
             const level = y(values(one.point, i));
             points.push([left, level], [right, level]);
         });
@@ -113,22 +127,17 @@ export function drawCurve(painter, box, view, curve, grouping, options = {}) {
     };
     const stack = (values, color) => {
         const lower = outline((point, i) => base[i]).reverse();
-        const upper = outline((point, i) => base[i] + values(point));
-        picked.forEach((one, i) => { base[i] += values(one.point); });
+        const upper = outline((point, i) => base[i] + values(point, i));
+        picked.forEach((one, i) => { base[i] += values(one.point, i); });
         if (upper.length) painter.area([...upper, ...lower], color);
     };
     groups.forEach((group, i) => stack((point) => group.values[point], theme.hues[i % theme.hues.length]));
-    const covered = Float64Array.from(base);
-    picked.forEach((one, i) => { covered[i] = Math.max(0, curve.live[one.point] - base[i]); });
-    const index = new Map(picked.map((one, i) => [one.point, i]));
-    stack((point) => covered[index.get(point)], theme.border);
+    const covered = Float64Array.from(base, (sum, i) => Math.max(0, curve.live[picked[i].point] - sum));
+    stack((point, i) => covered[i], theme.border);
     const line = outline((point) => curve.live[point]);
-    if (line.length) painter.line(line, theme.text, 1);
-    if (options.samples) {
-        const used = samples.filter((sample) => sample.used_bytes !== null).map((sample) => [x(sample.timestamp_ns), Math.max(box.y, y(sample.used_bytes))]);
-        if (used.length > 1) painter.line(used, theme.accent, 1.5);
-    }
-    for (const tick of axisSteps(0, top, box.height, 40).ticks.slice(1)) {
+    if (line.length) painter.line(line, theme.faint, 0.75);
+    if (options.scaleToUsed) drawUsed(painter, box, x, y, samples);
+    for (const tick of byteSteps(top, box.height)) {
         painter.line([[box.x, y(tick)], [box.x + box.width, y(tick)]], theme.border, 0.5);
         painter.text(bytes(Math.round(tick)), box.x + 4, y(tick) - 6, theme.faint, FONT);
     }

@@ -15,7 +15,7 @@ function isBounded(value) {
 }
 
 function plain(value) {
-    return value === null || typeof value !== 'object' || (Array.isArray(value) && !isRows(value)) || Object.values(value).every((inner) => inner === null || typeof inner !== 'object');
+    return value === null || typeof value !== 'object' || (Array.isArray(value) ? !isRows(value) : !isFamily(value) && Object.values(value).every((inner) => inner === null || typeof inner !== 'object'));
 }
 
 export function definitions(entries) {
@@ -33,12 +33,24 @@ export function valueView(key, value, rest) {
     if (isRows(value)) return new Table(value, { caption: title(key), rest }).element;
     if (isBounded(value)) {
         if (value.rows.length === 0) return note(title(key) + ': none' + (value.reason ? ' (' + value.reason + ')' : ''));
+        if (value.rows.every((row) => typeof row === 'string') && value.rows.length <= 20 && !value.truncated)
+            return el('section', { class: 'inner' }, el('h3', {}, title(key)), el('ul', {}, value.rows.map((row) => el('li', {}, nameElement(row, 400)))));
         const rows = value.rows.map((row) => (row !== null && typeof row === 'object' ? row : { value: row }));
         const total = value.matched ?? value.total ?? value.population_total ?? rows.length;
         return new Table(rows, { caption: title(key), total, rest }).element;
     }
     if (Array.isArray(value) || typeof value !== 'object' || value === null) return definitions([[key, value]]);
+    if (isFamily(value))
+        return new Table(Object.entries(value).map(([name, inner]) => ({ what: title(name), ...inner })), { caption: title(key), rest }).element;
     return el('section', { class: 'inner' }, el('h3', {}, title(key)), documentView(value, rest));
+}
+
+// An object whose members all have the same members: a table with a row for each.
+function isFamily(value) {
+    const members = Object.values(value);
+    if (members.length < 2 || members.some((member) => member === null || typeof member !== 'object' || Array.isArray(member))) return false;
+    const keys = Object.keys(members[0]).join();
+    return keys !== '' && members.every((member) => Object.keys(member).join() === keys && Object.values(member).every((inner) => inner === null || typeof inner !== 'object'));
 }
 
 export function documentView(document, rest) {

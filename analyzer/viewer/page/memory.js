@@ -48,7 +48,7 @@ function curveSection(curve, peak) {
     const chart = drawing('Live bytes over time', 260, (painter, size) => {
         const theme = colors();
         const box = { x: 0, y: 0, width: size.width, height: size.height - 18 };
-        const { x } = drawCurve(painter, box, view(), curve, grouping(), { samples: true, scaleToUsed: option('memory.used', '') === 'yes' });
+        const { x } = drawCurve(painter, box, view(), curve, grouping(), { scaleToUsed: option('memory.used', '') === 'yes' });
         for (const tick of axisSteps(...view(), size.width).ticks) painter.text(duration(Math.round(tick)), x(tick) + 3, size.height - 8, theme.faint, FONT);
         const mark = (time, color) => { if (time >= view()[0] && time <= view()[1]) painter.line([[x(time), 0], [x(time), box.height]], color, 1.5); };
         if (peak?.peak_timestamp_ns !== null && peak?.peak_timestamp_ns !== undefined) mark(Number(peak.peak_timestamp_ns), theme.accent);
@@ -79,11 +79,10 @@ function samplesAt(curve, time) {
     return [...found.values()];
 }
 
-function cursorSection(curve, blocks) {
+function cursorSection(curve, blocks, peak) {
     const place = el('div');
     const draw = () => {
-        const time = state.at;
-        if (time === null) return replace(place, note('Click on the curve to see what is live at a time.'));
+        const time = state.at ?? Number(peak?.peak_timestamp_ns ?? 0);
         const point = pointAt(curve, time);
         const live = point < 0 ? 0 : curve.live[point];
         const set = blocks.filter((block) => isLive(block, time)).sort((a, b) => b.bytes - a.bytes);
@@ -92,7 +91,7 @@ function cursorSection(curve, blocks) {
             device: sample.device, used_bytes: sample.used_bytes, reserved_bytes: sample.reserved_bytes,
             unattributed_bytes: sample.used_bytes === null ? null : sample.used_bytes - live, age_ns: time - sample.timestamp_ns,
         }));
-        replace(place, definitions([['time_ns', time], ['live_bytes', live], ['storages_listed', set.length], ['listed_bytes', shown]]),
+        replace(place, state.at === null ? note('At the peak. Click on the curve for another time.') : null, definitions([['time_ns', time], ['live_bytes', live], ['storages_listed', set.length], ['listed_bytes', shown]]),
             live - shown > 0 ? note(bytes(live - shown) + ' more are in storages that the page does not keep one by one.') : null,
             new Table(groupsAt(curve, option('memory.by', 'category'), point), { caption: 'Live at this time, by ' + option('memory.by', 'category') }).element,
             new Table(rowsOfBlocks(curve, set), { caption: 'Storages live at this time', columns: BLOCK_COLUMNS, sort: { key: 'bytes', down: true } }).element,
@@ -164,7 +163,7 @@ export async function memoryTab() {
     return el('div', {},
         peak ? definitions(Object.entries(peak)) : null,
         curve.size ? curveSection(curve, peak) : null,
-        curve.size ? cursorSection(curve, blocks) : null,
+        curve.size ? cursorSection(curve, blocks, peak) : null,
         curve.about.present ? contributors(curve) : null,
         blocks.length ? blocksSection(curve, blocks) : null,
         blocks.length ? lifetimesSection(curve, blocks) : null,

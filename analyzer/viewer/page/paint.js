@@ -174,3 +174,14 @@ export function axisSteps(from, to, pixels, every = 110) {
     for (let tick = Math.ceil(from / step) * step; tick <= to && ticks.length < 200; tick += step) ticks.push(tick);
     return { step, ticks };
 }
+
+// The same for bytes, from the first step above 0 on: round in the unit that they are written in.
+export function byteSteps(top, pixels, every = 40) {
+    const raw = (top / Math.max(pixels, 1)) * every;
+    let unit = 1;
+    while (raw >= 1000 * unit) unit *= 1024;
+    const size = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1024].map((factor) => factor * unit).find((one) => one >= raw) ?? raw;
+    const ticks = [];
+    for (let tick = size; tick <= top && ticks.length < 50; tick += size) ticks.push(tick);
+    return ticks;
+}

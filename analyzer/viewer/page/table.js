@@ -106,7 +106,8 @@ export class Table {
         replace(this.head, this.columns.map((column) => {
             const active = this.sort?.key === column.key;
             const text = column.label ?? title(column.key);
-            return el('th', { scope: 'col', 'aria-sort': active ? (this.sort.down ? 'descending' : 'ascending') : null },
+            const number = this.rows.some((row) => typeof row[column.key] === 'number' || typeof row[column.key] === 'bigint');
+            return el('th', { scope: 'col', class: number ? 'number' : null, 'aria-sort': active ? (this.sort.down ? 'descending' : 'ascending') : null },
                 button(text + (active ? (this.sort.down ? ' ▾' : ' ▴') : ''), () => this.sortBy(column.key), { 'data-key': column.key }));
         }));
     }

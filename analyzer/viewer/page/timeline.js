@@ -52,6 +52,7 @@ class Timeline {
         this.range = el('div', { class: 'range' });
         this.painter = new CanvasPainter(this.canvas);
         this.memoryPainter = new CanvasPainter(this.memory);
+        this.fitHeight();
         const tool = (text, label, action) => button(text, action, { 'aria-label': label, title: label });
         this.element = el('div', {},
             el('div', { class: 'tools' },
@@ -77,12 +78,19 @@ class Timeline {
         this.memory.addEventListener('pointerleave', () => { this.tip.hidden = true; });
         this.memory.addEventListener('click', (event) => change({ at: Math.round(this.timeAt(event.offsetX)), tab: 'memory' }));
         new ResizeObserver(() => this.request()).observe(canvas);
+        window.addEventListener('resize', () => this.fitHeight());
         onChange((changed) => {
             if (changed.has('search')) this.searchChanged();
             if (changed.has('slice')) this.followSelection();
             if (changed.has('from') || changed.has('to') || changed.has('view')) this.rangeChanged();
             this.request();
         });
+    }
+
+    // As high as the tracks need, within the window.
+    fitHeight() {
+        const most = Math.min(Math.max(window.innerHeight * 0.58, 200), 640);
+        this.canvas.style.height = Math.round(Math.min(Math.max(this.layout.height + RULER + 6, 140), most)) + 'px';
     }
 
     // ---- mapping ----
@@ -191,6 +199,7 @@ class Timeline {
         const row = this.layout.rowAt(event.offsetY - RULER + this.scroll);
         if (event.offsetX < this.gutter) {
             if (row?.track !== undefined) this.layout.toggle(row.track);
+            this.fitHeight();
             return this.request();
         }
         const found = this.hit(event);
@@ -265,6 +274,7 @@ class Timeline {
             this.layout.closed.delete(lanes[lane].track);
             this.layout.open.add(lanes[lane].track);
             this.layout.build();
+            this.fitHeight();
         }
         const y = this.layout.yOfLane[lane];
         const height = this.canvas.clientHeight - RULER;
@@ -501,7 +511,7 @@ class Timeline {
     paintMemory(painter, size) {
         const theme = colors();
         if (this.curve.size > 0)
-            drawCurve(painter, { x: this.gutter, y: 0, width: size.width - this.gutter, height: size.height }, this.view, this.curve, 'category', { samples: true });
+            drawCurve(painter, { x: this.gutter, y: 0, width: size.width - this.gutter, height: size.height }, this.view, this.curve, 'category');
         painter.rect(0, 0, this.gutter - 1, size.height, theme.raised);
         painter.text('live memory', 6, 12, theme.text, 'bold ' + FONT);
         painter.text(this.curve.size > 0 ? fitText('by category', this.gutter - 8) : 'not recorded', 6, 28, theme.faint, FONT);
