@@ -5,6 +5,7 @@
 
 #include "analyzer/cmd/document.h"
 #include "analyzer/cmd/output.h"
+#include "analyzer/cmd/page_documents.h"
 #include "analyzer/evidence/bundle_publish.h"
 #include "analyzer/evidence/staging.h"
 
@@ -27,6 +28,16 @@ static void emit(struct json_doc *doc, const void *object)
     doc_object_end(doc);
 }
 
+/* The page names the bundle as the directory that it lies in: the same trace gives the same bytes. */
+static int write_page(const struct cg_trace *trace, const struct evidence *evidence, json_sink *sink,
+                      void *context, struct cg_error *error)
+{
+    char here[] = ".", name[] = "trace.jsonl";
+    struct command_input input = {
+        .requested_path = here, .trace_path = name, .trace = (struct cg_trace *)trace, .evidence = *evidence};
+    return page_documents_write(&input, here, NULL, VIEWER_SIZE, sink, context, error);
+}
+
 static int run(const struct arguments *arguments, struct cg_error *error)
 {
     const char *destination = argument(arguments, "bundle")->text,
@@ -41,7 +52,8 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     /* The receipt must not be written into the bundle that it is about; asked before that exists. */
     if (status == 0) status = output_check(output, destination, (const char *const[]){trace}, 1, error);
     if (status == 0)
-        status = bundle_publish(trace, argument(arguments, "nsight-dir")->text, destination, &bundle, error);
+        status = bundle_publish(trace, argument(arguments, "nsight-dir")->text, destination, write_page,
+                                &bundle, error);
     free(trace);
     if (status != 0) return status;
     struct receipt receipt = {destination, &bundle};
@@ -76,7 +88,7 @@ const struct command command_report = {
     .about = "publish a trace as an evidence bundle",
     .description =
         "Copies TRACE into a new directory, derives its evidence from the copy, writes both with a report "
-        "for people and "
+        "and an offline page for people and "
         "a manifest of the SHA-256 of every file, and prints a receipt (candle-graph/publication/1).\n"
         "The directory appears whole or not at all. A trace of a failed or invalid capture is published too, "
         "and the "

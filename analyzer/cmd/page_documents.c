@@ -58,7 +58,8 @@ int page_documents_make(struct command_input *input, struct page_documents *docu
     documents->list[documents->count++] =
         (struct viewer_document){"overview", emit_overview, &documents->overview};
     documents->list[documents->count++] = (struct viewer_document){"health", emit_page_health, evidence};
-    bool listed = !evidence->has_graph || evidence->stored || graph_node_count(&evidence->graph) > PAGE_NODES;
+    bool listed = !evidence->has_graph || evidence->stored || evidence->graph.op_index ||
+                  graph_node_count(&evidence->graph) > PAGE_NODES;
     if (status == 0 && !listed && !graph_list(input->trace, &evidence->graph, true))
         status = cg_out_of_memory(error);
     for (size_t i = 0; i < query_kind_count && status == 0; i++) {

@@ -161,6 +161,19 @@ static int write_report(struct staging *staging, const struct evidence *evidence
     return staged_end(&writer, error);
 }
 
+static int write_viewer(struct staging *staging, const struct cg_trace *trace,
+                        const struct evidence *evidence, bundle_page *write_page, struct cg_error *error)
+{
+    struct staged_writer writer;
+    int status = staged_begin(&writer, staging, "viewer.html", 0666, error);
+
+    if (status != 0) return status;
+    status = write_page(trace, evidence, staged_write, &writer, error);
+    struct cg_error cause;
+    int end = staged_end(&writer, status == 0 ? error : &cause);
+    return status == 0 ? end : status;
+}
+
 static int write_manifest(struct staging *staging, struct cg_text run_id, struct cg_error *error)
 {
     struct staged_writer writer;
@@ -193,16 +206,18 @@ static int write_manifest(struct staging *staging, struct cg_text run_id, struct
 }
 
 /* Everything comes from the copy, but messages name the trace that was given: its lines are the same. */
-static int derive(struct staging *staging, const char *trace_name, struct cg_error *error)
+static int derive(struct staging *staging, const char *trace_name, bundle_page *write_page,
+                  struct cg_error *error)
 {
     struct cg_trace *trace;
     struct evidence evidence;
     int fd = openat(staging->fd, "trace.jsonl", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return cg_fail(error, CG_EXIT_IO, "%s/trace.jsonl: %s", staging->path, strerror(errno));
-    int status = bundle_derive(staging->fd, trace_name, fd, &trace, &evidence, error);
+    int status = bundle_derive(staging->fd, trace_name, fd, true, &trace, &evidence, error);
     if (status != 0) return status;
     status = write_evidence(staging, &evidence, error);
     if (status == 0) status = write_report(staging, &evidence, error);
+    if (status == 0) status = write_viewer(staging, trace, &evidence, write_page, error);
     if (status == 0) status = write_manifest(staging, trace_text(trace, trace->run.run_id), error);
     evidence_free(&evidence);
     trace_free(trace);
@@ -228,8 +243,8 @@ static int check_staged(const struct staging *staging, struct cg_error *error)
     return status;
 }
 
-int bundle_publish(const char *trace, const char *nsight_dir, const char *destination, struct bundle *bundle,
-                   struct cg_error *error)
+int bundle_publish(const char *trace, const char *nsight_dir, const char *destination,
+                   bundle_page *write_page, struct bundle *bundle, struct cg_error *error)
 {
     struct staging staging;
     int status = staging_open(&staging, destination, error);
@@ -237,7 +252,8 @@ int bundle_publish(const char *trace, const char *nsight_dir, const char *destin
     if (status != 0) return status;
     status = copy_trace(&staging, trace, error);
     if (status == 0 && nsight_dir) status = copy_nsight(&staging, nsight_dir, error);
-    if (status == 0) status = derive(&staging, strcmp(trace, "-") == 0 ? "standard input" : trace, error);
+    if (status == 0)
+        status = derive(&staging, strcmp(trace, "-") == 0 ? "standard input" : trace, write_page, error);
     if (status == 0) status = check_staged(&staging, error);
     if (status != 0) {
         staging_abandon(&staging);

@@ -4,13 +4,18 @@
 
 #include "analyzer/planes/array.h"
 
-cg_str storage_name(const struct cg_trace *trace, enum grouping grouping, uint32_t memory_row)
+uint32_t storage_key(const struct cg_trace *trace, enum grouping grouping, uint32_t memory_row)
 {
     const struct cg_memory *memory = &trace->memory;
     if (grouping == BY_CATEGORY) return memory->category[memory_row] + UINT32_C(1);
     if (grouping == BY_CALL)
         return memory->op_name[memory_row] != CG_ABSENT ? memory->op_name[memory_row]
                                                         : memory->api[memory_row];
+    if (grouping == BY_SITE) {
+        uint32_t count, stack = memory->stack[memory_row];
+        const uint32_t *frames = stack == CG_NONE ? NULL : trace_stack_frames(trace, stack, &count);
+        return frames && count > 0 ? frames[0] + 1 : 0;
+    }
     uint32_t span = trace_span(trace, memory->span_id[memory_row]);
     return span == CG_NONE ? CG_ABSENT : trace->span.name[span];
 }
@@ -20,20 +25,20 @@ static int compare_groups(const void *left, const void *right, void *context)
     const struct group *a = left, *b = right;
     if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
     if (a->allocated_bytes != b->allocated_bytes) return a->allocated_bytes > b->allocated_bytes ? -1 : 1;
-    return context ? trace_compare(context, a->name, b->name) : (a->name > b->name) - (a->name < b->name);
+    return context ? trace_compare(context, a->key, b->key) : (a->key > b->key) - (a->key < b->key);
 }
 
 static bool add_lifetime(const struct cg_trace *trace, const struct logical_memory *logical,
                          const struct lifetime *lifetime, enum grouping grouping, struct groups *groups,
                          size_t *capacity)
 {
-    cg_str name = storage_name(trace, grouping, lifetime->row);
-    if (!groups->place[name]) {
+    uint32_t key = storage_key(trace, grouping, lifetime->row);
+    if (!groups->place[key]) {
         if (!array_room(&groups->list, groups->count, capacity, sizeof *groups->list)) return false;
-        groups->list[groups->count++] = (struct group){.name = name};
-        groups->place[name] = (uint32_t)groups->count;
+        groups->list[groups->count++] = (struct group){.key = key};
+        groups->place[key] = (uint32_t)groups->count;
     }
-    struct group *group = &groups->list[groups->place[name] - 1];
+    struct group *group = &groups->list[groups->place[key] - 1];
     uint64_t bytes = trace->memory.bytes[lifetime->row];
     group->allocations++;
     group->allocated_bytes = cg_sat_add(group->allocated_bytes, bytes);
@@ -47,16 +52,18 @@ static bool add_lifetime(const struct cg_trace *trace, const struct logical_memo
 bool groups_make(const struct cg_trace *trace, const struct logical_memory *logical, enum grouping grouping,
                  struct groups *groups)
 {
-    size_t capacity = 0, names = grouping == BY_CATEGORY ? CG_CATEGORY_COUNT : trace_string_count(trace);
-    *groups = (struct groups){.place = array_zeroed(names + 1, sizeof *groups->place)};
+    size_t capacity = 0, keys = grouping == BY_CATEGORY ? CG_CATEGORY_COUNT
+                                : grouping == BY_SITE   ? trace_frame_count(trace)
+                                                        : trace_string_count(trace);
+    *groups = (struct groups){.place = array_zeroed(keys + 1, sizeof *groups->place)};
     if (!groups->place) return false;
     for (size_t i = 0; i < logical->lifetime_count; i++)
         if (!add_lifetime(trace, logical, &logical->lifetimes[i], grouping, groups, &capacity)) return false;
     if (groups->count > 1)
         qsort_r(groups->list, groups->count, sizeof *groups->list, compare_groups,
-                grouping == BY_CATEGORY ? NULL : (void *)trace);
+                grouping == BY_CATEGORY || grouping == BY_SITE ? NULL : (void *)trace);
     for (size_t i = 0; i < groups->count; i++)
-        groups->place[groups->list[i].name] = (uint32_t)i + 1;
+        groups->place[groups->list[i].key] = (uint32_t)i + 1;
     return true;
 }
 

@@ -91,7 +91,7 @@ static void follow_storage(const struct cg_trace *trace, struct follower *follow
                            bool frees)
 {
     for (unsigned g = 0; g < BY_CATEGORY; g++) {
-        uint32_t place = followers[g].groups.place[storage_name(trace, (enum grouping)g, storage)];
+        uint32_t place = followers[g].groups.place[storage_key(trace, (enum grouping)g, storage)];
         if (place == 0 || place > GROUPS_SHOWN) continue;
         uint64_t bytes = trace->memory.bytes[storage];
         followers[g].live[place - 1] += frees ? -bytes : bytes;
@@ -127,7 +127,7 @@ static bool follow(const struct cg_trace *trace, const struct logical_memory *lo
     return true;
 }
 
-/* Columns: time, live, what it stands for, each category, each group by span, each by call. */
+/* Columns: time, live, what it stands for, each category, each group by span, by call, by call site. */
 enum {
     POINT_TIME,
     POINT_LIVE,
@@ -235,8 +235,8 @@ static bool pack_blocks(const struct cg_trace *trace, const struct logical_memor
                       lifetime->end_row == CG_NONE ? 0 : lifetime_end(trace, lifetime) - start + 1);
         buffer_number(&columns[BLOCK_BYTES], memory->bytes[row]);
         buffer_number(&columns[BLOCK_CATEGORY], memory->category[row] + (memory->preexisting[row] ? 8u : 0u));
-        buffer_number(&columns[BLOCK_SPAN], names_use(names, storage_name(trace, BY_SPAN, row)));
-        buffer_number(&columns[BLOCK_CALL], names_use(names, storage_name(trace, BY_CALL, row)));
+        buffer_number(&columns[BLOCK_SPAN], names_use(names, storage_key(trace, BY_SPAN, row)));
+        buffer_number(&columns[BLOCK_CALL], names_use(names, storage_key(trace, BY_CALL, row)));
         buffer_number(&columns[BLOCK_DEVICE], names_use(names, memory->device[row]));
         buffer_step(&columns[BLOCK_ADDRESS], address, address_of(trace, row));
         address = address_of(trace, row);
@@ -286,6 +286,19 @@ static bool pack_samples(const struct cg_trace *trace, const struct physical_mem
 
 /* ---- the document ---- */
 
+static void emit_group_key(struct json_doc *doc, struct names *names, enum grouping grouping, uint32_t key)
+{
+    char frame[NAME_BYTES_MAX / 4];
+    if (grouping == BY_CATEGORY)
+        doc_member_string(doc, "category", cg_name_CATEGORY[key - 1]);
+    else if (grouping == BY_SITE && key == 0)
+        doc_member_string(doc, "frame", "(no call stack)");
+    else if (grouping == BY_SITE)
+        doc_member_bytes(doc, "frame", frame, trace_frame_name(names->trace, key - 1, frame, sizeof frame));
+    else
+        doc_member_u64(doc, "name", names_use(names, key));
+}
+
 static void emit_groups(struct json_doc *doc, struct names *names, const char *key, enum grouping grouping,
                         const struct groups *groups)
 {
@@ -299,10 +312,7 @@ static void emit_groups(struct json_doc *doc, struct names *names, const char *k
     for (size_t i = 0; i < shown; i++) {
         const struct group *group = &groups->list[i];
         doc_object(doc);
-        if (grouping == BY_CATEGORY)
-            doc_member_string(doc, "category", cg_name_CATEGORY[group->name - 1]);
-        else
-            doc_member_u64(doc, "name", names_use(names, group->name));
+        emit_group_key(doc, names, grouping, group->key);
         doc_member_u64(doc, "bytes_at_peak", group->bytes);
         doc_member_u64(doc, "storages_at_peak", group->storages);
         doc_member_u64(doc, "allocated_bytes", group->allocated_bytes);
@@ -332,6 +342,7 @@ static void emit_memory_document(struct json_doc *doc, const struct cg_trace *tr
     doc_array_end(doc);
     emit_groups(doc, names, "by_span", BY_SPAN, &followers[BY_SPAN].groups);
     emit_groups(doc, names, "by_call", BY_CALL, &followers[BY_CALL].groups);
+    emit_groups(doc, names, "by_site", BY_SITE, &followers[BY_SITE].groups);
     emit_groups(doc, names, "by_category", BY_CATEGORY, &followers[BY_CATEGORY].groups);
     doc_object_end(doc);
 }

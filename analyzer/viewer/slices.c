@@ -203,7 +203,8 @@ static bool append_host(struct finder *finder)
     return good;
 }
 
-/* Where one thread did everything, spans that name no thread (the session, the measured region) are its own. */
+/* Where one thread did everything, spans that name no thread (the session, the measured region) are its own.
+ */
 static void join_lone_thread(struct finder *finder)
 {
     struct slices *slices = finder->slices;

@@ -84,6 +84,9 @@ static bool pack_sums(struct packing *packing)
            tree_pack(&tree, &packing->names, &packing->parts);
     packing->head.merged_paths = tree.merged;
     tree_free(&tree);
+    if (!good) return false;
+    good = stack_tree_make(trace, &packing->logical, &tree) && stack_tree_pack(trace, &tree, &packing->parts);
+    tree_free(&tree);
     return good;
 }
 

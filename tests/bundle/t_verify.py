@@ -83,7 +83,7 @@ status, out, err = run('verify', GOOD)
 files = manifest(GOOD)['files']
 digest = subprocess.run(['sha256sum', at(GOOD, 'bundle.json')], capture_output=True, text=True).stdout[:64]
 receipt = dict(schema='candle-graph/bundle-verification/1', bundle_schema='candle-graph/bundle/1', run_id='run-1', manifest_path='bundle.json',
-               manifest_sha256=digest, files_verified=3, bytes_verified=sum(os.path.getsize(at(GOOD, f['path'])) for f in files))
+               manifest_sha256=digest, files_verified=4, bytes_verified=sum(os.path.getsize(at(GOOD, f['path'])) for f in files))
 answer = json.loads(out)
 equal(sorted(answer), ['receipt', 'schema', 'semantic', 'tool'], 'the members of verify/1')
 equal((answer['schema'], answer['semantic'], answer['receipt']), ('candle-graph/verify/1', None, receipt), 'the receipt')
@@ -119,7 +119,7 @@ verified('an empty nsight/', lambda bundle: os.mkdir(at(bundle, 'nsight')))
 verified('modes and times', lambda bundle: (os.chmod(at(bundle, 'report.md'), 0o600), os.utime(at(bundle, 'report.md'), (1, 1))))
 verified('a hard link', lambda bundle: os.link(at(bundle, 'report.md'), folder(f'hard-{next(numbers)}')))
 bundle, answer = verified('a file added and declared', lambda bundle: (put('sub/bundle.json', '{}')(bundle), seal(bundle)))
-equal((answer['receipt']['files_verified'], independent(bundle)), (4, 0), 'bundle.json in a subdirectory is an ordinary file')
+equal((answer['receipt']['files_verified'], independent(bundle)), (5, 0), 'bundle.json in a subdirectory is an ordinary file')
 
 # ---- several faults ----
 bundle = changed(lambda bundle: [open(at(bundle, name), 'a').write('x') for name in ('trace.jsonl', 'evidence.json', 'report.md')])

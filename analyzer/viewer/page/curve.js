@@ -23,13 +23,14 @@ async function read() {
         return values;
     };
     const first = 3 + about.categories.length;
-    const nameOf = (row) => (row.name === 0 ? '(no name)' : run.names[row.name]);
+    const nameOf = (row) => row.frame ?? (row.name === 0 ? '(no name)' : run.names[row.name]);
     const grouped = (rows, from) => rows.slice(0, about.groups_shown).map((row, i) => ({ name: nameOf(row), values: series(list[from + i]) }));
     return {
         about, time, live, size,
         category: about.categories.map((name, i) => ({ name, values: series(list[3 + i]) })).filter((one) => one.values.some((value) => value > 0)),
         span: grouped(about.by_span.rows, first),
         call: grouped(about.by_call.rows, first + about.groups_shown),
+        site: grouped(about.by_site.rows, first + 2 * about.groups_shown),
         samples: await readSamples(),
     };
 }

@@ -8,6 +8,7 @@ import { change, onChange, option, setOption, state } from './state.js';
 import { Table } from './table.js';
 
 const ROW = 20;
+const PATHS_LISTED = 2000;
 const MEASURES = [['self_ns', 'time on the host'], ['bytes', 'bytes allocated'], ['peak_bytes', 'bytes live at the peak'], ['allocations', 'number of allocations']];
 const trees = new Map();
 
@@ -33,7 +34,7 @@ async function read(part) {
 
 async function frameNames() {
     const [texts] = await columns('frames');
-    const names = [];
+    const names = [''];
     while (!texts.done) names.push(textOf(texts.nextText()));
     return (index) => names[index];
 }
@@ -136,10 +137,12 @@ export async function flameTab() {
         nodes = await callTree(option('flame.by', 'tree'));
         inclusive(nodes, measure());
         root = focus = nodes[0];
-        const rows = nodes.slice(1).sort((a, b) => b.sum - a.sum).slice(0, 2000).map((node) => ({
-            name: node.name, path: pathOf(node).join(' › '), count: node.count, total_ns: node.total_ns, self_ns: node.self_ns, allocations: node.allocations, allocated_bytes: node.bytes, bytes_at_peak: node.peak_bytes,
+        const below = { self_ns: 'with_below_ns', bytes: 'with_below_bytes', peak_bytes: 'with_below_bytes', allocations: 'with_below' }[measure()];
+        const rows = nodes.slice(1).sort((a, b) => b.sum - a.sum).slice(0, PATHS_LISTED).map((node) => ({
+            name: node.name, path: pathOf(node).join(' › '), [below]: node.sum, count: node.count, self_ns: node.self_ns, allocations: node.allocations, allocated_bytes: node.bytes, bytes_at_peak: node.peak_bytes,
         }));
-        replace(table, new Table(rows, { caption: 'Paths', total: nodes.length - 1, columns: ['name', 'path', 'count', 'total_ns', 'self_ns', 'allocations', 'allocated_bytes', 'bytes_at_peak'].map((key) => ({ key })) }).element);
+        const keys = ['name', 'path', below, 'count', 'self_ns', 'allocations', 'allocated_bytes', 'bytes_at_peak'];
+        replace(table, new Table(rows, { caption: 'Paths', total: nodes.length - 1, columns: keys.map((key) => ({ key })) }).element);
         draw();
         describe(root);
     };

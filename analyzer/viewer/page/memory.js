@@ -66,7 +66,7 @@ function curveSection(curve, peak) {
     onChange((changed) => { if (changed.has('options')) legends(); });
     legends();
     return section('Live bytes over time', el('div', { class: 'tools' },
-        choice('by', [['category', 'category'], ['span', 'span'], ['call', 'call']], grouping(), (value) => setOption('memory.by', value)),
+        choice('by', [['category', 'category'], ['span', 'span'], ['call', 'call'], ['site', 'call site']], grouping(), (value) => setOption('memory.by', value)),
         choice('scale to', [['', 'live storages'], ['yes', 'memory in use on the device']], option('memory.used', ''), (value) => setOption('memory.used', value)),
         button('At the peak', () => change({ at: peak?.peak_timestamp_ns === undefined ? null : Number(peak.peak_timestamp_ns) })), chart.save),
     chart.canvas, legend, curveNote(curve) ? note(curveNote(curve)) : null);
@@ -103,14 +103,14 @@ function cursorSection(curve, blocks, peak) {
 }
 
 function contributors(curve) {
-    const tables = ['by_span', 'by_call', 'by_category'].map((key) => {
+    const tables = ['by_span', 'by_call', 'by_site', 'by_category'].map((key) => {
         const { rows, displayed, total } = curve.about[key];
         const named = rows.map((row) => {
-            const { name, category, ...rest } = row;
-            return { name: category ?? (name === 0 ? '(no name)' : run.names[name]), ...rest };
+            const { name, category, frame, ...rest } = row;
+            return { name: category ?? frame ?? (name === 0 ? '(no name)' : run.names[name]), ...rest };
         });
         return new Table(named, {
-            caption: 'Held the peak, ' + key.replace('_', ' '), total, rest: queryCommand('memory'),
+            caption: 'Held the peak, ' + key.replace('_', ' ').replace('site', 'call site'), total, rest: queryCommand('memory'),
             columns: ['name', 'bytes_at_peak', 'storages_at_peak', 'allocated_bytes', 'allocations'].map((one) => ({ key: one })),
             sort: { key: 'bytes_at_peak', down: true }, displayed,
         }).element;
