@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""query oom, leaks, temporaries, peak, churn: on recordings of a program with one planted fault each (tests/programs/memory_faults.c), whose size it
+"""query oom, leaks, temporaries, peak, churn, ledger: on recordings of a program with one planted fault each (tests/programs/memory_faults.c), whose size it
 prints: found, its size exact, nothing else reported; also in a fork and in a killed process. Then options, filters, suppressions on traces made here."""
 import json
 import os
@@ -105,6 +105,10 @@ answer = query(trace, 'leaks', '--by', 'span')
 equal((answer['totals']['bytes'], answer['notes']), (12 * MIB, ['the capture failed: the program may have had no chance to free what was alive then']), 'killed: what was alive is no proof of a leak')
 equal(run('query', trace, '--kind', 'oom', '--format', 'table')[1].count('failure 1 / live / largest: 7 of 7'), 1, 'as a table')
 
+answer = query(trace, 'ledger')
+equal((answer['total'], answer['most_used'][0]['logical_bytes'], answer['most_used'][0]['used_bytes'], answer['most_unattributed'][0]['unattributed_bytes']), (1, said['alive'], said['alive'], 0),
+      'ledger of a recovered trace: what is alive is what the device says')
+
 # ---- options ----
 FRAMES = dict(id='st:1', frames=[dict(module='/opt/lib/torch.so', offset=16, symbol='grow'), dict(module='/bin/train', offset=32, symbol='main')])
 RECORDS = [start('e', 'm', 'encoder', 110), end('e', 900),
@@ -170,4 +174,18 @@ pool = region(memory('alloc', 200, 'a', 100, memory_kind='pool'), memory('alloc'
               dict(kind='device_memory', timestamp_ns=303, device='cuda:0', used_bytes=400, free_bytes=20, reserved_bytes=250))
 row = query(folder.put('pool.jsonl', pool), 'oom')['rows'][0]
 equal((row['pool'], row['live']['used_and_in_no_storage_bytes']), (dict(reserved_bytes=250, live_bytes=100, held_back_bytes=150), 270), 'what a pool held back')
+
+# ---- ledger ----
+ledger = query(folder('pool.jsonl'), 'ledger')
+equal(ledger['rows'], [dict(device='cuda:0', timestamp_ns=303, logical_bytes=130, logical_in_pools_bytes=100, reserved_bytes=250, used_bytes=400, attributed_bytes=280, unattributed_bytes=120, over_attributed_bytes=0)],
+      'ledger: 30 outside of pools and 250 in them are 280 of 400')
+equal([(p['plane'], p['clock'], p['records'], p['coverage']['level']) for p in ledger['planes']],
+      [('logical', 'host', 2, 'partial'), ('reserved', 'host', 1, 'partial'), ('used', 'host', 1, 'partial'), ('unattributed', 'host', 1, 'partial')], 'ledger: each plane with its clock and coverage')
+equal((ledger['most_used'], ledger['most_unattributed'], ledger['devices']), (ledger['rows'], ledger['rows'], [dict(device='cuda:0', samples=1, samples_with_used=1, samples_with_reserved=1)]), 'ledger: its extremes')
+equal((query(folder('pool.jsonl'), 'ledger', '--device', 'cuda:0')['total'], run('query', folder('pool.jsonl'), '--kind', 'ledger', '--device', 'cuda:7')[0], query(folder('pool.jsonl'), 'ledger', '--label', 'cuda:1')['matched']), (1, 3, 0), 'ledger: of a device')
+answer = query(empty, 'ledger')
+equal((answer['rows'], answer['most_used'], [p['coverage']['level'] for p in answer['planes']]), ([], [], ['unavailable'] * 4), 'ledger: nothing recorded, nothing claimed')
+many = folder.put('many.jsonl', region(*[dict(kind='device_memory', timestamp_ns=200 + i, device='cuda:0', used_bytes=i) for i in range(120)]))
+pages = [query(many, 'ledger', '--offset', str(at)) for at in (0, 50, 100)]
+equal(([r['used_bytes'] for page in pages for r in page['rows']], [page['next_offset'] for page in pages]), (list(range(120)), [50, 100, None]), 'ledger: pages')
 done()

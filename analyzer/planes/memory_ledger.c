@@ -1,0 +1,165 @@
+#include "analyzer/planes/memory_ledger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/planes/array.h"
+#include "analyzer/planes/order.h"
+#include "analyzer/planes/pair_map.h"
+
+struct maker {
+    const struct cg_trace *trace;
+    const struct logical_memory *memory;
+    struct memory_ledger *ledger;
+    struct physical_memory samples;      /* its order is the ledger's */
+    struct pair_map device_of;           /* (device, 0) -> number */
+    unsigned __int128 *live, *live_pool; /* by device */
+    uint64_t *ends;                      /* of lifetimes */
+    uint32_t *by_end;                    /* lifetimes by their ends; NULL: as they stand */
+    size_t begun, ended;                 /* lifetimes that have, so far */
+    cg_str pool;
+};
+
+static uint64_t clamp(unsigned __int128 bytes)
+{
+    return bytes > UINT64_MAX ? UINT64_MAX : (uint64_t)bytes;
+}
+
+/* Devices that have samples, in byte order, as physical memory has them. */
+static bool make_devices(struct maker *maker, cg_str wanted)
+{
+    struct memory_ledger *ledger = maker->ledger;
+    size_t count = maker->samples.device_count;
+    ledger->devices = array_zeroed(count, sizeof *ledger->devices);
+    maker->live = array_zeroed(count, sizeof *maker->live);
+    maker->live_pool = array_zeroed(count, sizeof *maker->live_pool);
+    if (!ledger->devices || !maker->live || !maker->live_pool) return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct physical_device *device = &maker->samples.devices[i];
+        if (wanted != CG_ABSENT && device->device != wanted) continue;
+        struct pair_entry *entry = pair_map_insert(&maker->device_of, device->device, 0, NULL);
+        if (!entry) return false;
+        entry->value = (uint32_t)ledger->device_count;
+        ledger->devices[ledger->device_count++] =
+            (struct ledger_device){.device = device->device,
+                                   .samples = device->sample_count,
+                                   .with_used = device->used_sample_count,
+                                   .with_reserved = device->reserved_sample_count,
+                                   .most_used = CG_NONE,
+                                   .most_unattributed = CG_NONE};
+    }
+    return true;
+}
+
+static bool sort_ends(struct maker *maker)
+{
+    const struct logical_memory *memory = maker->memory;
+    maker->ends = array_raw(memory->lifetime_count, sizeof *maker->ends);
+    if (!maker->ends) return false;
+    for (size_t i = 0; i < memory->lifetime_count; i++)
+        maker->ends[i] = lifetime_end(maker->trace, &memory->lifetimes[i]);
+    return order_by_time(maker->ends, memory->lifetime_count, &maker->by_end);
+}
+
+static void count_storage(struct maker *maker, const struct lifetime *lifetime, bool begins)
+{
+    const struct cg_memory *records = &maker->trace->memory;
+    uint32_t row = lifetime->row;
+    const struct pair_entry *device = pair_map_find(&maker->device_of, records->device[row], 0);
+    if (!device) return;
+    bool pool = maker->pool != CG_ABSENT && records->memory_kind[row] == maker->pool;
+    unsigned __int128 bytes = records->bytes[row];
+    maker->live[device->value] += begins ? bytes : -bytes;
+    if (pool) maker->live_pool[device->value] += begins ? bytes : -bytes;
+}
+
+/* Everything up to this time has happened. A storage ends after it begins: begins are counted first. */
+static void advance(struct maker *maker, uint64_t time)
+{
+    const struct logical_memory *memory = maker->memory;
+    for (; maker->begun < memory->lifetime_count; maker->begun++) {
+        const struct lifetime *lifetime = &memory->lifetimes[maker->begun];
+        if (lifetime_start(maker->trace, lifetime) > time) break;
+        count_storage(maker, lifetime, true);
+    }
+    for (; maker->ended < memory->lifetime_count; maker->ended++) {
+        const struct lifetime *lifetime = &memory->lifetimes[ordered_row(maker->by_end, maker->ended)];
+        if (lifetime->end_row == CG_NONE || lifetime_end(maker->trace, lifetime) > time) break;
+        count_storage(maker, lifetime, false);
+    }
+}
+
+static void settle(const struct cg_trace *trace, struct ledger_row *row)
+{
+    const struct cg_device_memory *samples = &trace->device_memory;
+    uint64_t in_pools = row->logical_pool_bytes, used = samples->used_bytes[row->sample];
+    row->used_known = samples->used_bytes_set[row->sample];
+    if (!row->used_known) return;
+    if (samples->reserved_bytes_set[row->sample] && samples->reserved_bytes[row->sample] > in_pools)
+        in_pools = samples->reserved_bytes[row->sample];
+    row->attributed_bytes = cg_sat_add(cg_sat_sub(row->logical_bytes, row->logical_pool_bytes), in_pools);
+    row->unattributed_bytes = cg_sat_sub(used, row->attributed_bytes);
+    row->over_bytes = cg_sat_sub(row->attributed_bytes, used);
+}
+
+static void note_most(struct maker *maker, uint32_t number)
+{
+    const uint64_t *used = maker->trace->device_memory.used_bytes;
+    const struct ledger_row *rows = maker->ledger->rows, *row = &rows[number];
+    struct ledger_device *device = &maker->ledger->devices[row->device];
+    if (!row->used_known) return;
+    if (device->most_used == CG_NONE || used[row->sample] > used[rows[device->most_used].sample])
+        device->most_used = number;
+    if (device->most_unattributed == CG_NONE ||
+        row->unattributed_bytes > rows[device->most_unattributed].unattributed_bytes)
+        device->most_unattributed = number;
+}
+
+static bool make_rows(struct maker *maker)
+{
+    const struct cg_device_memory *samples = &maker->trace->device_memory;
+    struct memory_ledger *ledger = maker->ledger;
+    ledger->rows = array_raw(samples->rows, sizeof *ledger->rows);
+    if (!ledger->rows) return false;
+    for (size_t place = 0; place < samples->rows; place++) {
+        uint32_t sample = ordered_row(maker->samples.order, place);
+        const struct pair_entry *device = pair_map_find(&maker->device_of, samples->device[sample], 0);
+        if (!device) continue;
+        advance(maker, samples->timestamp_ns[sample]);
+        struct ledger_row row = {.sample = sample,
+                                 .device = device->value,
+                                 .logical_bytes = clamp(maker->live[device->value]),
+                                 .logical_pool_bytes = clamp(maker->live_pool[device->value])};
+        settle(maker->trace, &row);
+        ledger->rows[ledger->count] = row;
+        note_most(maker, (uint32_t)ledger->count++);
+    }
+    return true;
+}
+
+bool memory_ledger_make(const struct cg_trace *trace, const struct logical_memory *memory, cg_str device,
+                        struct memory_ledger *ledger)
+{
+    *ledger = (struct memory_ledger){0};
+    struct maker maker = {.trace = trace,
+                          .memory = memory,
+                          .ledger = ledger,
+                          .pool = trace_find(trace, "pool", strlen("pool"))};
+    bool ok = physical_memory_make(trace, &maker.samples) && make_devices(&maker, device) &&
+              sort_ends(&maker) && make_rows(&maker);
+    physical_memory_free(&maker.samples);
+    pair_map_free(&maker.device_of);
+    free(maker.live);
+    free(maker.live_pool);
+    free(maker.ends);
+    free(maker.by_end);
+    if (!ok) memory_ledger_free(ledger);
+    return ok;
+}
+
+void memory_ledger_free(struct memory_ledger *ledger)
+{
+    free(ledger->rows);
+    free(ledger->devices);
+    *ledger = (struct memory_ledger){0};
+}
