@@ -36,12 +36,20 @@ static bool answered(const struct query_kind *kind, const struct command_input *
     return true;
 }
 
-static int make_query(const struct query_kind *kind, struct command_input *input, struct query *query,
-                      struct cg_error *error)
+/* The query as `query --kind KIND` without options asks it. */
+static int make_query(const struct query_kind *kind, struct command_input *input, struct arguments *arguments,
+                      struct query *query, struct cg_error *error)
 {
-    *query = (struct query){
-        .kind = kind, .input = input, .limit = PAGE_ROWS, .all = strcmp(kind->name, "spans") == 0};
-    int status = kind->prepare ? kind->prepare(query, error) : 0;
+    char option[] = "--kind", *words[] = {option, (char *)kind->name};
+    bool help;
+    int status = arguments_parse(&command_query, 2, words, arguments, &help, error);
+    if (status != 0) return status;
+    *query = (struct query){.kind = kind,
+                            .input = input,
+                            .arguments = arguments,
+                            .limit = PAGE_ROWS,
+                            .all = strcmp(kind->name, "spans") == 0};
+    status = kind->prepare ? kind->prepare(query, error) : 0;
     if (status != 0) query->input = NULL; /* nothing to release */
     return status;
 }
@@ -52,8 +60,9 @@ int page_documents_make(struct command_input *input, struct page_documents *docu
     struct evidence *evidence = &input->evidence;
     *documents = (struct page_documents){.list = calloc(query_kind_count + OTHERS, sizeof *documents->list),
                                          .queries = calloc(query_kind_count, sizeof *documents->queries),
+                                         .arguments = calloc(query_kind_count, sizeof *documents->arguments),
                                          .overview = {.input = input}};
-    if (!documents->list || !documents->queries) return cg_out_of_memory(error);
+    if (!documents->list || !documents->queries || !documents->arguments) return cg_out_of_memory(error);
     int status = rankings_make(evidence, &documents->overview.rankings, error);
     documents->list[documents->count++] =
         (struct viewer_document){"overview", emit_overview, &documents->overview};
@@ -65,7 +74,7 @@ int page_documents_make(struct command_input *input, struct page_documents *docu
     for (size_t i = 0; i < query_kind_count && status == 0; i++) {
         struct query *query = &documents->queries[i];
         if (!answered(query_kinds[i], input)) continue;
-        status = make_query(query_kinds[i], input, query, error);
+        status = make_query(query_kinds[i], input, &documents->arguments[i], query, error);
         documents->list[documents->count++] =
             (struct viewer_document){query_kinds[i]->name, emit_page_query, query};
     }
@@ -77,6 +86,9 @@ void page_documents_free(struct page_documents *documents)
     for (size_t i = 0; documents->queries && i < query_kind_count; i++)
         if (documents->queries[i].input && documents->queries[i].kind->release)
             documents->queries[i].kind->release(&documents->queries[i]);
+    for (size_t i = 0; documents->arguments && i < query_kind_count; i++)
+        if (documents->arguments[i].command) arguments_free(&documents->arguments[i]);
+    free(documents->arguments);
     rankings_free(&documents->overview.rankings);
     free(documents->list);
     free(documents->queries);

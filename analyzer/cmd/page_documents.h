@@ -10,7 +10,8 @@ struct page_documents {
     struct viewer_document *list;
     size_t count;
     struct overview overview;
-    struct query *queries; /* by kind; those without a document have no input */
+    struct query *queries;       /* by kind; those without a document have no input */
+    struct arguments *arguments; /* by kind: a command line without options */
 };
 
 /* Answers every kind of query that stays small whatever the run, and the others where the run is small.
