@@ -72,6 +72,21 @@ struct cap_device_clock {
     struct cap_device_anchor anchor[2];
 };
 
+#define CAP_ENCLOSING_MAX 32u
+
+/* The measured region. */
+struct cap_region {
+    uint32_t name, domain; /* string numbers */
+    int32_t tid;           /* thread that opened it; 0: the process' own */
+    uint32_t outside;      /* number of the span that records outside of all spans of their thread belong to:
+                              of other threads than that one */
+    uint16_t step;         /* CAP_FLAG_STEP form */
+    uint8_t source;        /* enum cap_span_source */
+    uint8_t own;           /* 1: a measured span of the program's is the region, and there is no other */
+    uint32_t enclosing_count;
+    uint32_t enclosing[CAP_ENCLOSING_MAX]; /* names of the ranges around it, outermost first */
+};
+
 struct cap_header {
     char magic[8];
     uint32_t version;
@@ -102,6 +117,7 @@ struct cap_header {
     _Atomic uint64_t timing_ns;                /* (live) host time that timing has cost */
     _Atomic uint32_t device_clocks;            /* (live) entries of device_clock that are used */
     struct cap_device_clock device_clock[CAP_CLOCKS_MAX];
+    struct cap_region region;                  /* its names are in the string area */
     char part_path[1024];  /* absolute */
     char trace_path[1024]; /* absolute; final name */
     char meta[];           /* NUL-ended JSON object: the parts of meta known at the start */
@@ -242,7 +258,8 @@ enum cap_payload { CAP_PAYLOAD_NONE, CAP_PAYLOAD_U64, CAP_PAYLOAD_I64, CAP_PAYLO
     G(UNKNOWN_ENTRY_POINT, "unknown_entry_points", "look-ups answered with an entry point that has no hook") \
     G(NESTED, "nested_calls", "calls from inside a hook of the same thread")                                 \
     G(UNKNOWN_FREE, "unknown_frees", "frees of storages whose allocation was not seen, or the reverse")      \
-    G(UNKNOWN_SPAN_END, "unknown_span_ends", "ends of spans that were not open on their thread")
+    G(UNKNOWN_SPAN_END, "unknown_span_ends", "ends of spans that were not open on their thread")             \
+    G(STRADDLING, "straddling_calls", "calls that were under way when the captured region began or ended")
 enum cap_gap {
 #define CAP_GAP(suffix, wire, meaning) CAP_GAP_##suffix,
     CAP_GAPS(CAP_GAP)
@@ -308,7 +325,7 @@ enum {
     CAP_FLAG_HAS_BYTES = 0x0200,     /* TENSOR, API_OP: the dense bytes are given, not worked out */
     CAP_FLAG_SKIPPED = 0x0400,       /* LAUNCH, COPY: not timed, to keep the budget */
     CAP_FLAG_CLIPPED_START = 0x0100, /* SPAN_BEGIN, SPAN: open when the region began */
-    CAP_FLAG_CLIPPED_END = 0x0200,   /* SPAN_END, SPAN: never ended by the program */
+    CAP_FLAG_CLIPPED_END = 0x0200,   /* SPAN_END, SPAN: not ended by the program */
     CAP_FLAG_NO_CALL = 0x1000,       /* FREE, END: no op is written */
     CAP_FLAG_PREEXISTING = 0x2000,   /* ALLOC: alive when the region began */
     CAP_FLAG_NO_STORAGE = 0x4000, /* ALLOC, FREE: the call alone (it failed, or the storage is not known) */

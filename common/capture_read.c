@@ -51,6 +51,10 @@ const char *cap_file_check(struct cap_file *file, const void *bytes, size_t size
         !memchr(header->trace_path, '\0', sizeof header->trace_path) ||
         !memchr(header->meta, '\0', header->publication_offset - sizeof *header))
         return "a text in its header has no end";
+    if (header->region.enclosing_count > CAP_ENCLOSING_MAX ||
+        header->region.outside !=
+            (header->region.source == CAP_SOURCE_REGION ? CAP_SPAN_REGION : CAP_SPAN_ROOT))
+        return "its measured region is damaged";
     if (header->clock.shift > 63 || header->clock.mult == 0) return "its clock has no rate";
     file->meta = header->meta;
     file->rings = (const struct cap_ring *)(file->bytes + header->rings_offset);

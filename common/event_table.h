@@ -88,6 +88,8 @@
     F(continues, "continues", OPT_STR, EXTRA, NONE,                                                          \
       "id of the span before: the same range, cut when one around it was popped first")                      \
     F(clipped, "clipped", OPT_STR, EXTRA, NONE, "start, end or both: cut at the captured region's border")   \
+    F(enclosing, "enclosing", STR_LIST, EXTRA, NONE,                                                         \
+      "measured region: names of the ranges around it on its thread, outermost first")                       \
     F(name_full, "name_full", OPT_STR, EXTRA, NONE, "a name over 256 bytes, whole, once")                    \
     F(name_raw, "name_raw", OPT_STR, EXTRA, NONE, "bytes in hexadecimal of a name that is not valid UTF-8")
 
@@ -96,7 +98,7 @@
     F(duration_ns, "duration_ns", U64, DEFAULT, NONE, "host wall duration")
 #define CG_SPAN_END_EXTRAS(F)                                                                                \
     F(tid, "tid", OPT_U64, EXTRA, NONE, "thread that ended it, where it is not the one that opened it")      \
-    F(clipped, "clipped", OPT_STR, EXTRA, NONE, "end: the program never ended it")
+    F(clipped, "clipped", OPT_STR, EXTRA, NONE, "end or both: the program did not end it in the region")
 
 #define CG_OP_FIELDS(F)                                                                                      \
     F(span_id, "span_id", STR, REQUIRED, NONE, "span it belongs to")                                         \

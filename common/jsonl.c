@@ -412,6 +412,24 @@ static char *put_payload(char *out, enum cap_payload type, uint64_t bits)
     return jsonl_bytes(out, text, json_double_text(text, real));
 }
 
+static enum jsonl_clipped clipped_of(const struct cap_record *record)
+{
+    return (record->flags & CAP_FLAG_CLIPPED_START ? JSONL_CLIPPED_START : 0u) |
+           (record->flags & CAP_FLAG_CLIPPED_END ? JSONL_CLIPPED_END : 0u);
+}
+
+static char *put_clipped(char *out, const char *key, enum jsonl_clipped clipped)
+{
+    static const char *const words[] = {
+        [JSONL_CLIPPED_START] = "start", [JSONL_CLIPPED_END] = "end", [JSONL_CLIPPED_BOTH] = "both"};
+
+    if (!clipped) return out;
+    out = put_text(out, key);
+    out = put_text(out, words[clipped]);
+    *out++ = '"';
+    return out;
+}
+
 static char *put_span_extras(struct jsonl_state *state, char *out, const struct cap_record *record,
                              int32_t tid)
 {
@@ -432,14 +450,7 @@ static char *put_span_extras(struct jsonl_state *state, char *out, const struct 
         out = put_span_id(out, (uint32_t)record->result);
         *out++ = '"';
     }
-    if (record->flags & (CAP_FLAG_CLIPPED_START | CAP_FLAG_CLIPPED_END)) {
-        out = jsonl_literal(out, span_start_q_clipped);
-        out = put_text(out, !(record->flags & CAP_FLAG_CLIPPED_END)     ? "start"
-                            : !(record->flags & CAP_FLAG_CLIPPED_START) ? "end"
-                                                                        : "both");
-        *out++ = '"';
-    }
-    return out;
+    return put_clipped(out, span_start_q_clipped, clipped_of(record));
 }
 
 static char *put_span_begin(struct jsonl_state *state, char *out, const struct cap_record *record,
@@ -482,7 +493,8 @@ static char *put_span_begin(struct jsonl_state *state, char *out, const struct c
 }
 
 /* ended_by: the thread, where it is not the one that opened the span; else 0. */
-static char *span_end(char *out, uint32_t span, uint64_t duration_ns, int32_t ended_by, bool clipped)
+static char *span_end(char *out, uint32_t span, uint64_t duration_ns, int32_t ended_by,
+                      enum jsonl_clipped clipped)
 {
     out = jsonl_literal(out, begin_span_end);
     out = jsonl_literal(out, span_end_q_id);
@@ -490,41 +502,13 @@ static char *span_end(char *out, uint32_t span, uint64_t duration_ns, int32_t en
     *out++ = '"';
     out = put_field(out, span_end_duration_ns, duration_ns);
     if (ended_by) out = put_field(out, span_end_tid, (uint32_t)ended_by);
-    if (clipped) {
-        out = jsonl_literal(out, span_end_q_clipped);
-        out = jsonl_literal(out, "end\"");
-    }
+    out = put_clipped(out, span_end_q_clipped, clipped);
     return jsonl_literal(out, "}\n");
 }
 
-char *jsonl_span_end(char *out, uint32_t span, uint64_t duration_ns, bool clipped)
+char *jsonl_span_end(char *out, uint32_t span, uint64_t duration_ns, enum jsonl_clipped clipped)
 {
     return span_end(out, span, duration_ns, 0, clipped);
-}
-
-char *jsonl_own_span(char *out, uint32_t span, uint32_t parent, const char *name, size_t length,
-                     enum cap_span_source source, bool measured)
-{
-    out = jsonl_literal(out, begin_span_start);
-    out = jsonl_literal(out, span_start_q_id);
-    out = put_span_id(out, span);
-    *out++ = '"';
-    if (parent) {
-        out = jsonl_literal(out, span_start_q_parent_id);
-        out = put_span_id(out, parent);
-        *out++ = '"';
-    }
-    out = jsonl_literal(out, span_start_name);
-    out = jsonl_string(out, name, length);
-    out = put_field(out, span_start_start_ns, 0);
-    out = jsonl_literal(out, span_start_q_span_kind);
-    out = put_text(out, cg_name_SPAN_KIND[CG_SPAN_KIND_FUNCTION]);
-    *out++ = '"';
-    out = jsonl_literal(out, span_start_measured);
-    out = put_text(out, measured ? "true" : "false");
-    out = jsonl_literal(out, span_start_q_source);
-    out = put_text(out, span_sources[source]);
-    return jsonl_literal(out, "\"}\n");
 }
 
 static char *put_span_end(struct jsonl_state *state, char *out, const struct cap_record *record,
@@ -533,7 +517,7 @@ static char *put_span_end(struct jsonl_state *state, char *out, const struct cap
     uint64_t begin = jsonl_begin_ns(state, record), end = jsonl_end_ns(state, record);
 
     saw(state, end);
-    out = span_end(out, record->span, end - begin, ended_by, (record->flags & CAP_FLAG_CLIPPED_END) != 0);
+    out = span_end(out, record->span, end - begin, ended_by, clipped_of(record));
     if (record->type == CAP_SPAN_END && record->flags & CAP_FLAG_CALL_EDGE)
         out = jsonl_call_edge(out, record->span_data.parent, record->span, end - begin);
     return out;
@@ -546,6 +530,104 @@ static char *put_span(struct jsonl_state *state, char *out, const struct cap_rec
 
     out = put_span_begin(state, out, record, opened_by);
     return put_span_end(state, out, record, tid == opened_by ? 0 : tid);
+}
+
+/* ---- the session's own ---- */
+
+/* The fields of a span that begins with the session up to measured; put_name() of its name is the caller's.
+ */
+static char *own_span_tail(char *out, bool measured)
+{
+    out = put_field(out, span_start_start_ns, 0);
+    out = jsonl_literal(out, span_start_q_span_kind);
+    out = put_text(out, cg_name_SPAN_KIND[CG_SPAN_KIND_FUNCTION]);
+    *out++ = '"';
+    out = jsonl_literal(out, span_start_measured);
+    return put_text(out, measured ? "true" : "false");
+}
+
+static char *own_span_head(char *out, uint32_t span)
+{
+    out = jsonl_literal(out, begin_span_start);
+    out = jsonl_literal(out, span_start_q_id);
+    out = put_span_id(out, span);
+    *out++ = '"';
+    return out;
+}
+
+char *jsonl_root(char *out, const char *name, size_t length)
+{
+    out = own_span_head(out, CAP_SPAN_ROOT);
+    out = jsonl_literal(out, span_start_name);
+    out = jsonl_string(out, name, length);
+    out = own_span_tail(out, false);
+    out = jsonl_literal(out, span_start_q_source);
+    out = put_text(out, span_sources[CAP_SOURCE_SESSION]);
+    return jsonl_literal(out, "\"}\n");
+}
+
+size_t jsonl_region_bound(const struct jsonl_state *state, const struct cap_region *region)
+{
+    uint32_t head;
+
+    jsonl_string_at(state, region->name, &head);
+    return LINE_BYTES + 6 * JSONL_NAME_MAX * (2 + (size_t)CAP_ENCLOSING_MAX) +
+           8 * (size_t)CAP_STRING_LENGTH(head);
+}
+
+static char *put_enclosing(const struct jsonl_state *state, char *out, const struct cap_region *region)
+{
+    bool replaced;
+
+    if (region->enclosing_count == 0) return out;
+    out = jsonl_literal(out, span_start_enclosing);
+    *out++ = '[';
+    for (uint32_t i = 0; i < region->enclosing_count && i < CAP_ENCLOSING_MAX; i++) {
+        uint32_t head;
+        const char *name = jsonl_string_at(state, region->enclosing[i], &head);
+
+        if (i > 0) *out++ = ',';
+        *out++ = '"';
+        out = jsonl_put_name(out, name, CAP_STRING_LENGTH(head), &replaced);
+        *out++ = '"';
+    }
+    *out++ = ']';
+    return out;
+}
+
+char *jsonl_region(struct jsonl_state *state, char *out, const struct cap_region *region)
+{
+    unsigned step = region->step >> 4;
+    uint32_t head;
+    const char *name = jsonl_string_at(state, region->name, &head);
+    bool replaced = false;
+
+    if (region->own) return out;
+    out = own_span_head(out, CAP_SPAN_REGION);
+    out = jsonl_literal(out, span_start_q_parent_id);
+    out = put_span_id(out, CAP_SPAN_ROOT);
+    *out++ = '"';
+    out = jsonl_literal(out, span_start_q_name);
+    out = jsonl_put_name(out, name, CAP_STRING_LENGTH(head), &replaced);
+    *out++ = '"';
+    out = own_span_tail(out, true);
+    if (step >= 1 && step <= CG_STEP_COUNT) {
+        state->written.steps |= 1u << (step - 1);
+        out = jsonl_literal(out, span_start_q_step);
+        out = put_text(out, cg_name_STEP[step - 1]);
+        *out++ = '"';
+    }
+    if (region->tid) out = put_field(out, span_start_tid, (uint32_t)region->tid);
+    if (region->source < CAP_SPAN_SOURCE_COUNT) {
+        out = jsonl_literal(out, span_start_q_source);
+        out = put_text(out, span_sources[region->source]);
+        *out++ = '"';
+    }
+    out = put_label(state, out, span_start_q_domain, region->domain);
+    out = put_enclosing(state, out, region);
+    out = jsonl_put_name_extras(state, out, region->name, replaced, span_start_q_name_full,
+                                span_start_q_name_raw);
+    return jsonl_literal(out, "}\n");
 }
 
 /* ---- device memory ---- */

@@ -38,11 +38,15 @@ size_t jsonl_bound(const struct jsonl_state *state, const struct cap_record *rec
 char *jsonl_record(struct jsonl_state *state, char *out, const struct cap_record *record, uint32_t ring,
                    uint64_t slot, int32_t tid);
 
-/* A span_start of the session's own two spans, and a span_end at a time that is known already, clipped: not
- * the program ended it. name_bytes as text; parent 0: none. Room: 6 * length + 256. */
-char *jsonl_own_span(char *out, uint32_t span, uint32_t parent, const char *name, size_t length,
-                     enum cap_span_source source, bool measured);
-char *jsonl_span_end(char *out, uint32_t span, uint64_t duration_ns, bool clipped);
+/* The span_start of the session's root, and that of its measured region (nothing when the region is a span of
+ * the program's own). Room: 6 * length + 256, and jsonl_region_bound(). */
+char *jsonl_root(char *out, const char *name, size_t length);
+size_t jsonl_region_bound(const struct jsonl_state *state, const struct cap_region *region);
+char *jsonl_region(struct jsonl_state *state, char *out, const struct cap_region *region);
+
+/* The span_end of a span that the program did not end, or of the session's own, in 256 bytes of room. */
+enum jsonl_clipped { JSONL_CLIPPED_NOT, JSONL_CLIPPED_START, JSONL_CLIPPED_END, JSONL_CLIPPED_BOTH };
+char *jsonl_span_end(char *out, uint32_t span, uint64_t duration_ns, enum jsonl_clipped clipped);
 
 /* The name of a clock of device intervals: cuda:0/ctx:1. Room: 40 bytes. */
 char *jsonl_clock_id(char *out, uint8_t device, uint32_t number);

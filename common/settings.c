@@ -11,7 +11,8 @@ enum setting_type {
     TYPE_FLAG,
     TYPE_FILE,
     TYPE_WORDS,
-    TYPE_RANKS
+    TYPE_RANKS,
+    TYPE_NUMBERS
 };
 
 /* Copies, because a program may write over its environment (titles of processes do). */
@@ -92,19 +93,29 @@ static bool parse_words(const char *text, const char *list, unsigned *bits)
     }
 }
 
-/* Walks a list of ranks; *has tells whether rank is in it. */
-static bool parse_ranks(const char *text, uint64_t rank, bool *has)
+/* The first part of a list such as 0,2,4-7: first to last; *text behind it and its comma. */
+static bool parse_part(const char **text, uint64_t *first, uint64_t *last)
 {
+    const char *at = *text;
+
+    if (!parse_number(at, INT32_MAX, first, &at)) return false;
+    *last = *first;
+    if (*at == '-' && !parse_number(at + 1, INT32_MAX, last, &at)) return false;
+    if (*last < *first || (*at && *at != ',')) return false;
+    if (*at == ',' && !*++at) return false;
+    *text = at;
+    return true;
+}
+
+/* Walks a list of numbers from least on; *has tells whether number is in it. */
+static bool parse_list(const char *text, uint64_t least, uint64_t number, bool *has)
+{
+    uint64_t first, last;
+
     *has = false;
     while (*text) {
-        uint64_t first, last;
-
-        if (!parse_number(text, INT32_MAX, &first, &text)) return false;
-        last = first;
-        if (*text == '-' && !parse_number(text + 1, INT32_MAX, &last, &text)) return false;
-        if (last < first || (*text && *text != ',')) return false;
-        if (*text == ',' && !*++text) return false;
-        if (rank >= first && rank <= last) *has = true;
+        if (!parse_part(&text, &first, &last) || first < least) return false;
+        if (number >= first && number <= last) *has = true;
     }
     return true;
 }
@@ -116,7 +127,8 @@ static bool parse_setting(enum setting_type type, const char *text, const char *
 
     switch (type) {
     case TYPE_RANKS:
-        if (!parse_ranks(text, 0, &has)) return false;
+    case TYPE_NUMBERS:
+        if (!parse_list(text, type == TYPE_NUMBERS, 0, &has)) return false;
         /* fall through */
     case TYPE_TEXT:
     case TYPE_FILE:
@@ -171,6 +183,11 @@ bool settings_read(struct settings *settings, char *error, unsigned error_size)
     }
     CG_SETTINGS(SETTING)
 #undef SETTING
+    if (*settings->step && !*settings->range) {
+        complain("CGTRACE_STEP", settings->step, "occurrences of a range that CGTRACE_RANGE names", error,
+                 error_size);
+        return false;
+    }
     return true;
 }
 
@@ -178,7 +195,39 @@ bool settings_has_rank(const char *ranks, uint32_t rank)
 {
     bool has;
 
-    return !*ranks || (parse_ranks(ranks, rank, &has) && has);
+    return !*ranks || (parse_list(ranks, 0, rank, &has) && has);
+}
+
+bool settings_has_number(const char *numbers, uint64_t number)
+{
+    bool has;
+
+    return parse_list(numbers, 1, number, &has) && has;
+}
+
+uint64_t settings_count_numbers(const char *numbers)
+{
+    uint64_t first, last, count = 0, covered = 0;
+    bool more;
+
+    /* The parts in order of their beginnings: at each step what begins first behind the covered numbers. */
+    do {
+        uint64_t next_first = UINT64_MAX, next_last = 0;
+        const char *text = numbers;
+
+        while (*text && parse_part(&text, &first, &last)) {
+            if (last <= covered) continue;
+            if (first <= covered) first = covered + 1;
+            if (first < next_first || (first == next_first && last > next_last)) {
+                next_first = first;
+                next_last = last;
+            }
+        }
+        more = next_last > 0;
+        if (more) count += next_last - next_first + 1;
+        if (more) covered = next_last;
+    } while (more);
+    return count;
 }
 
 int32_t settings_rank(void)

@@ -11,6 +11,7 @@ struct settings {
 #define SETTING_TEXT                                           const char *
 #define SETTING_FILE                                           const char *
 #define SETTING_RANKS                                          const char *
+#define SETTING_NUMBERS                                        const char *
 #define SETTING_CHOICE                                         unsigned
 #define SETTING_WORDS                                          unsigned
 #define SETTING_FLAG                                           bool
@@ -27,6 +28,10 @@ bool settings_read(struct settings *settings, char *error, unsigned error_size);
 
 /* Whether this rank is in a list such as "0,2,4-7"; an empty list holds all. */
 bool settings_has_rank(const char *ranks, uint32_t rank);
+
+/* The same for a list of NUMBERS; an empty one holds none. How many it holds, none counted twice. */
+bool settings_has_number(const char *numbers, uint64_t number);
+uint64_t settings_count_numbers(const char *numbers);
 
 /* The rank that a launcher gave this process: RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID or PMI_RANK; -1: none.
  */

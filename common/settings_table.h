@@ -10,6 +10,7 @@
  *   FILE    path of a JSON file that holds one object
  *   WORDS   words of "what is allowed", separated by commas; held as a set of bits
  *   RANKS   ranks: 0,2,4-7; empty: all
+ *   NUMBERS numbers from 1 on: 10-14,20; empty: none given
  * A new type needs a line in parse_setting() of common/settings.c. */
 #ifndef CGTRACE_COMMON_SETTINGS_TABLE_H
 #define CGTRACE_COMMON_SETTINGS_TABLE_H
@@ -18,9 +19,15 @@
     S(output, "CGTRACE_OUTPUT", TEXT, "",                                                                    \
       "a path; %h host, %r rank, %p process, %n capture, %% a percent sign",                                 \
       "where the trace goes; a name that exists gets a number. Default cgtrace.%h.%p.jsonl, with .r%r "      \
-      "before .jsonl when a rank is known")                                                                  \
+      "before .jsonl when a rank is known, and .%n when regions are selected")                               \
     S(dir, "CGTRACE_DIR", TEXT, "", "a folder",                                                              \
       "folder of the trace when CGTRACE_OUTPUT is a relative path")                                          \
+    S(range, "CGTRACE_RANGE", TEXT, "", "name of an NVTX range or API span, or domain/name",                 \
+      "capture this range alone: a trace for each selected occurrence, with it as the measured region")      \
+    S(step, "CGTRACE_STEP", NUMBERS, "", "occurrences such as 10-14,20, with CGTRACE_RANGE",                 \
+      "which occurrences of the range, counted from 1 over all threads; default: the first")                 \
+    S(sync, "CGTRACE_SYNC", CHOICE, "both", "both|start|end|off",                                            \
+      "where a region waits for the device: then its length holds the device's work")                        \
     S(entrypoint, "CGTRACE_ENTRYPOINT", TEXT, "", "text that is not blank",                                  \
       "name of what is run, in the trace; default: the program's file name")                                 \
     S(phase, "CGTRACE_PHASE", CHOICE, "auto", "auto|train|infer",                                            \
@@ -57,6 +64,7 @@ enum cg_record_family {
     CG_RECORD_SPAN = 1 << 4,
 };
 enum cg_timing { CG_TIMING_AUTO, CG_TIMING_EVENTS, CG_TIMING_OFF };
+enum cg_sync { CG_SYNC_BOTH, CG_SYNC_START, CG_SYNC_END, CG_SYNC_OFF };
 enum cg_overflow { CG_OVERFLOW_DROP, CG_OVERFLOW_BLOCK };
 enum cg_phase_setting { CG_PHASE_AUTO, CG_PHASE_SET_TRAIN, CG_PHASE_SET_INFER };
 

@@ -14,14 +14,15 @@ struct setting {
     bool flag;
 };
 
-#define IS_FLAG_TEXT   false
-#define IS_FLAG_CHOICE false
-#define IS_FLAG_BYTES  false
-#define IS_FLAG_NUMBER false
-#define IS_FLAG_FILE   false
-#define IS_FLAG_WORDS  false
-#define IS_FLAG_RANKS  false
-#define IS_FLAG_FLAG   true
+#define IS_FLAG_TEXT    false
+#define IS_FLAG_CHOICE  false
+#define IS_FLAG_BYTES   false
+#define IS_FLAG_NUMBER  false
+#define IS_FLAG_FILE    false
+#define IS_FLAG_WORDS   false
+#define IS_FLAG_RANKS   false
+#define IS_FLAG_NUMBERS false
+#define IS_FLAG_FLAG    true
 static const struct setting settings[] = {
 #define SETTING(member, name, type, initial, allowed, meaning)                                               \
     {name, initial, allowed, meaning, IS_FLAG_##type},

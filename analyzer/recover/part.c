@@ -31,7 +31,7 @@ static bool take_line(struct part *part, const char *line, size_t length, bool *
     uint64_t number;
 
     if (number_behind(line, length, "{\"kind\":\"span_start\",\"id\":\"span:", &number)) {
-        if (number == CAP_SPAN_REGION) part->has_spans = true;
+        if (number == CAP_SPAN_ROOT) part->has_spans = true;
         return number_set_add(&part->open_spans, number, no_memory);
     }
     if (number_behind(line, length, "{\"kind\":\"span_end\",\"id\":\"span:", &number))

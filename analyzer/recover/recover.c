@@ -111,18 +111,19 @@ static int open_part(struct recovery *r, struct cg_error *error)
 static void mend(struct recovery *r, struct cap_record *record, bool *no_memory)
 {
     struct number_set *spans = &r->part.open_spans, *storages = &r->part.live_storages;
+    uint32_t outside = r->file.header->region.outside;
     bool good = true;
 
     switch (record->type) {
     case CAP_SPAN_BEGIN:
-        if (!number_set_has(spans, record->span_data.parent)) record->span_data.parent = CAP_SPAN_REGION;
+        if (!number_set_has(spans, record->span_data.parent)) record->span_data.parent = outside;
         good = number_set_add(spans, record->span, no_memory);
         break;
     case CAP_SPAN_END:
         good = record->span > CAP_SPAN_REGION && number_set_remove(spans, record->span);
         break;
     case CAP_SPAN:
-        if (!number_set_has(spans, record->span_data.parent)) record->span_data.parent = CAP_SPAN_REGION;
+        if (!number_set_has(spans, record->span_data.parent)) record->span_data.parent = outside;
         good = !number_set_has(spans, record->span);
         break;
     case CAP_FREE:
@@ -146,7 +147,7 @@ static void mend(struct recovery *r, struct cap_record *record, bool *no_memory)
     }
     if (record->type != CAP_SPAN_BEGIN && record->type != CAP_SPAN_END && record->type != CAP_SPAN &&
         !number_set_has(spans, record->span))
-        record->span = CAP_SPAN_REGION;
+        record->span = outside;
     if (good) return;
     r->report->ring_dropped++;
     record->type = CAP_PAD;
@@ -158,7 +159,7 @@ static bool mend_all(struct recovery *r)
     bool no_memory = false;
 
     number_set_add(&r->part.open_spans, CAP_SPAN_ROOT, &no_memory);
-    number_set_add(&r->part.open_spans, CAP_SPAN_REGION, &no_memory);
+    if (!r->file.header->region.own) number_set_add(&r->part.open_spans, CAP_SPAN_REGION, &no_memory);
     for (uint32_t i = 0; i < r->file.ring_count; i++)
         for (uint64_t n = 0; n < r->rests[i].count; n++) {
             struct cap_record *record = &r->rests[i].slots[n];
@@ -240,6 +241,21 @@ static bool put_clocks(struct recovery *r)
     return devices && (!clock || json_object_set_new(clock, "devices", devices) == 0);
 }
 
+/* It was training after all; doc/spec/trace.md 13.7. A correlation that is not the default one stays. */
+static void be_training(json_t *meta)
+{
+    const char *entrypoint = json_string_value(json_object_get(meta, "entrypoint"));
+    const char *now = json_string_value(json_object_get(meta, "correlation_id"));
+    json_int_t step = json_integer_value(json_object_get(meta, "capture_step"));
+    json_t *inference = json_sprintf("%s/inference-%lld", entrypoint, (long long)step);
+
+    json_object_set_new(meta, "phase", json_string(cg_name_PHASE[CG_PHASE_TRAIN]));
+    if (now && inference && strcmp(now, json_string_value(inference)) == 0)
+        json_object_set_new(meta, "correlation_id",
+                            json_sprintf("%s/update-%lld", entrypoint, (long long)step));
+    json_decref(inference);
+}
+
 /* The first line as the recorder left it, with what it would have settled at the end. */
 static int settle_meta(struct recovery *r, struct cg_error *error)
 {
@@ -259,11 +275,7 @@ static int settle_meta(struct recovery *r, struct cg_error *error)
     if (!put_clocks(r)) return cg_fail(error, CG_EXIT_IO, "%s: memory is short", r->path);
     if (written->first_device)
         json_object_set_new(r->meta, "device", json_sprintf("cuda:%u", written->first_device - 1));
-    if (written->steps & (1u << CG_STEP_BACKWARD | 1u << CG_STEP_OPTIMIZER)) {
-        json_object_set_new(r->meta, "phase", json_string(cg_name_PHASE[CG_PHASE_TRAIN]));
-        json_object_set_new(r->meta, "correlation_id",
-                            json_sprintf("%s/update-1", json_string_value(entrypoint)));
-    }
+    if (written->steps & (1u << CG_STEP_BACKWARD | 1u << CG_STEP_OPTIMIZER)) be_training(r->meta);
     return 0;
 }
 
@@ -276,12 +288,13 @@ static int put_own_spans(struct recovery *r, struct output *output)
 {
     const char *name = json_string_value(json_object_get(r->meta, "entrypoint"));
     size_t length = strlen(name);
-    char *text = malloc(6 * length + 1024), *out = text;
+    const struct cap_region *region = &r->file.header->region;
+    char *text = malloc(6 * length + 1024 + jsonl_region_bound(&r->state, region)), *out = text;
     int failure;
 
     if (!text) return ENOMEM;
-    out = jsonl_own_span(out, CAP_SPAN_ROOT, 0, name, length, CAP_SOURCE_SESSION, false);
-    out = jsonl_own_span(out, CAP_SPAN_REGION, CAP_SPAN_ROOT, "process", 7, CAP_SOURCE_REGION, true);
+    out = jsonl_root(out, name, length);
+    out = jsonl_region(&r->state, out, region);
     failure = output_write(output, text, (size_t)(out - text));
     free(text);
     return failure;

@@ -216,6 +216,8 @@ static void retire(void)
     futex_wake(&resting, 1);
     for (int i = 0; i < RETIRE_MS * 10 && device_poller_runs(); i++)
         pause_for(100 * 1000);
+    /* The next touch starts another one. */
+    if (!device_poller_runs()) stop = started = false;
 }
 
 static const struct record_backend backend = {.drain = device_drain, .retire = retire};
@@ -227,6 +229,7 @@ static void on_exit_read(void)
 {
     if (owner != getpid()) return;
     retire();
+    atomic_store(&started, true); /* none from here on */
     if (record_session()) device_drain(record_session(), END_MS);
     atomic_store(&device_exiting, true);
 }

@@ -10,6 +10,7 @@
 #include "preload/record/clock.h"
 #include "preload/record/device.h"
 #include "preload/record/lock.h"
+#include "preload/record/record.h"
 #include "preload/record/session.h"
 #include "preload/say.h"
 
@@ -93,7 +94,9 @@ static void track_span(struct ring_view *view, const struct cap_record *record)
 
     if (record->type == CAP_SPAN_BEGIN && depth < RECORD_DEPTH_MAX) {
         view->open[view->open_depth++] =
-            (struct record_open_span){.begin = record->begin, .span = record->span};
+            (struct record_open_span){.begin = record->begin,
+                                      .span = record->span,
+                                      .clipped = (record->flags & CAP_FLAG_CLIPPED_START) != 0};
     } else if (record->type == CAP_SPAN_END) {
         while (depth > 0 && view->open[depth - 1].span != record->span)
             depth--;
@@ -148,6 +151,33 @@ static uint64_t drain_deferred(struct deferred_block *block)
         block = next;
     }
     return count;
+}
+
+/* ---- opening ---- */
+
+bool drain_preexisting(const struct record_storage *storage)
+{
+    /* Tick 0 is before time 0 of every clock, and so at it. */
+    const struct cap_record record = {
+        .span = CAP_SPAN_ROOT,
+        .type = CAP_ALLOC,
+        .slots = 1,
+        .device = storage->device,
+        .api = storage->api,
+        .flags = (uint16_t)(storage->kind | storage->step | CAP_FLAG_NO_CALL | CAP_FLAG_PREEXISTING),
+        .memory = {.address = storage->address, .bytes = storage->bytes, .storage = storage->storage}};
+    char *out = drain_room(jsonl_bound(&writer.state, &record));
+
+    if (writer.error) return false;
+    writer.used = (size_t)(jsonl_record(&writer.state, out, &record, 0, 0, storage->tid) - writer.buffer);
+    return true;
+}
+
+int drain_opened(void)
+{
+    drain_flush();
+    writer.told = false;
+    return writer.error;
 }
 
 /* ---- rings whose threads have ended ---- */

@@ -12,21 +12,21 @@
 #include "preload/record/session.h"
 #include "preload/say.h"
 
-static void put_span_end(uint32_t span, uint64_t begin_ns, bool clipped)
+static void put_span_end(uint32_t span, uint64_t begin_ns, uint64_t end_ns, enum jsonl_clipped clipped)
 {
     char *out = drain_room(256);
 
     if (writer.error) return;
-    writer.used = (size_t)(jsonl_span_end(out, span, writer.end_ns - begin_ns, clipped) - writer.buffer);
+    writer.used = (size_t)(jsonl_span_end(out, span, end_ns - begin_ns, clipped) - writer.buffer);
 }
 
-/* Ranges that belong to no thread and that nobody ended. */
-static void end_ranges(uint64_t end_tick)
+/* Complete spans, of ranges that are still open: those that next() gives. */
+static void put_open(bool (*next)(struct cap_record *, uint64_t, int32_t *), uint64_t end_tick)
 {
     struct cap_record record;
     int32_t tid;
 
-    while (!writer.error && ranges_take(&record, end_tick, &tid)) {
+    while (!writer.error && next(&record, end_tick, &tid)) {
         char *out = drain_room(jsonl_bound(&writer.state, &record));
 
         if (!writer.error)
@@ -34,22 +34,26 @@ static void end_ranges(uint64_t end_tick)
     }
 }
 
-/* Spans that nobody ended, the inner ones first; then the session's own two. */
-static void end_spans(uint64_t end_tick)
+/* Spans that nobody ended, the inner ones first; then the session's own. */
+static void end_spans(uint64_t last_tick, const struct session_end *end)
 {
     uint32_t rings = atomic_load_explicit(&session.header->rings_used, memory_order_acquire);
+    uint64_t region_ns = end->tick ? cap_ns(&writer.state.clock, end->tick) : writer.end_ns;
 
     for (uint32_t i = 0; i < rings; i++) {
         struct ring_view *view = &session.views[i];
 
         while (view->open_depth > 0) {
             const struct record_open_span *open = &view->open[--view->open_depth];
-            put_span_end(open->span, cap_ns(&writer.state.clock, open->begin), true);
+            put_span_end(open->span, cap_ns(&writer.state.clock, open->begin), writer.end_ns,
+                         open->clipped ? JSONL_CLIPPED_BOTH : JSONL_CLIPPED_END);
         }
     }
-    end_ranges(end_tick);
-    put_span_end(CAP_SPAN_REGION, 0, false);
-    put_span_end(CAP_SPAN_ROOT, 0, false);
+    put_open(ranges_next, last_tick);
+    put_open(peers_next, last_tick);
+    if (!session.region.own)
+        put_span_end(CAP_SPAN_REGION, 0, region_ns, end->clipped ? JSONL_CLIPPED_END : JSONL_CLIPPED_NOT);
+    put_span_end(CAP_SPAN_ROOT, 0, writer.end_ns, JSONL_CLIPPED_NOT);
 }
 
 /* ---- what is known at the end ---- */
@@ -113,6 +117,13 @@ static bool all_timed(void)
     return untimed == 0;
 }
 
+/* Ends of spans that were not open, and calls that were under way at the region's borders and so belong to it
+ * with a part alone: of what lies inside nothing is missing. */
+static bool lowers_nothing(int gap)
+{
+    return gap == CAP_GAP_UNKNOWN_SPAN_END || gap == CAP_GAP_STRADDLING;
+}
+
 static void settle(struct meta_settled *settled)
 {
     const unsigned all = CG_RECORD_MEMORY | CG_RECORD_LAUNCH | CG_RECORD_COPY | CG_RECORD_CALL;
@@ -120,16 +131,17 @@ static void settle(struct meta_settled *settled)
     bool whole = writer.end.lost == 0 && !writer.error;
 
     for (int gap = 0; gap < CAP_GAP_COUNT; gap++)
-        whole &= gap == CAP_GAP_UNKNOWN_SPAN_END || writer.end.gaps[gap] == 0;
+        whole &= lowers_nothing(gap) || writer.end.gaps[gap] == 0;
     settled->operations = level(writer.state.written.op_lines, whole && (session.families & all) == all);
     settled->logical_memory = level(writer.state.written.memory_lines, whole);
     settled->physical_memory = level(writer.state.written.records[CAP_SAMPLE], false);
     settled->device_timing = level(writer.state.written.records[CAP_INTERVAL], whole && all_timed());
     settled->first_device = writer.state.written.first_device;
-    settled->phase = session.settings.phase == CG_PHASE_SET_TRAIN   ? CG_PHASE_TRAIN
-                     : session.settings.phase == CG_PHASE_SET_INFER ? CG_PHASE_INFER
-                     : writer.state.written.steps & training        ? CG_PHASE_TRAIN
-                                                                    : CG_PHASE_INFER;
+    settled->synchronised = session.run.synchronised;
+    settled->phase = session.run.phase == CG_PHASE_SET_TRAIN   ? CG_PHASE_TRAIN
+                     : session.run.phase == CG_PHASE_SET_INFER ? CG_PHASE_INFER
+                     : writer.state.written.steps & training   ? CG_PHASE_TRAIN
+                                                               : CG_PHASE_INFER;
 }
 
 /* ---- the first line ---- */
@@ -188,18 +200,20 @@ static int write_meta(void)
     return error;
 }
 
-static void write_terminal(const char *how)
+static void write_terminal(const struct session_end *how)
 {
     static char reason[256];
     struct jsonl_end *end = &writer.end;
     char *out;
+
+    end->reason = how->reason;
 
     if (writer.error) {
         *jsonl_bytes(jsonl_literal(reason, "writing the trace failed: "), say_error(writer.error),
                      strnlen(say_error(writer.error), 200)) = '\0';
         end->reason = reason;
     }
-    end->end = how;
+    end->end = how->how;
     end->ns = writer.end_ns;
     end->overhead_ns = session.fixed_ns + records_written() * session.record_ns_1024 / 1024 + end->timing_ns;
     writer.error = 0; /* the space that the cut gave back may hold the end */
@@ -209,20 +223,21 @@ static void write_terminal(const char *how)
     drain_write();
 }
 
-void end_trace(uint64_t end_tick, const char *how)
+void end_trace(uint64_t last_tick, const struct session_end *end)
 {
     int error, failed;
 
     drain_fix_rate();
-    writer.end_ns = cap_ns(&writer.state.clock, end_tick);
+    writer.end_ns = cap_ns(&writer.state.clock, last_tick);
     if (writer.state.written.latest_ns > writer.end_ns) writer.end_ns = writer.state.written.latest_ns;
     /* Published with the ends of spans: a terminal record that recovery writes comes no earlier. */
     writer.state.written.latest_ns = writer.end_ns;
-    if (!writer.error) end_spans(end_tick);
+    /* doc/spec/trace.md 13.5: a failed one ends no span. */
+    if (!writer.error && !end->reason) end_spans(last_tick, end);
     if (!writer.error) drain_flush();
     failed = writer.error;
     collect_losses();
-    write_terminal(how);
+    write_terminal(end);
     if (writer.error) return;
     writer.error = failed;
     error = write_meta();

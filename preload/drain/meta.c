@@ -27,12 +27,6 @@ CG_KINDS(META_BEGIN)
 
 enum { FILE_LIMIT = 1 << 20 };
 
-struct text {
-    const char *bytes;
-    size_t length;
-};
-static struct text identity, contract;
-
 /* ---- files ---- */
 
 static const char *file_error(char *error, size_t size, const char *path, const char *what)
@@ -50,14 +44,14 @@ static const char *file_error(char *error, size_t size, const char *path, const 
 }
 
 /* The file's bytes, mapped for good; NULL, or an error. */
-static const char *read_object(const char *path, struct text *text, char *error, size_t error_size)
+static const char *read_object(const char *path, struct capture_text *text, char *error, size_t error_size)
 {
     struct stat status;
     size_t where;
     void *bytes;
     int fd;
 
-    *text = (struct text){"", 0};
+    *text = (struct capture_text){"", 0};
     if (!*path) return NULL;
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return file_error(error, error_size, path, say_error(errno));
@@ -69,7 +63,7 @@ static const char *read_object(const char *path, struct text *text, char *error,
     bytes = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE, fd, 0);
     close(fd);
     if (bytes == MAP_FAILED) return file_error(error, error_size, path, say_error(ENOMEM));
-    *text = (struct text){bytes, (size_t)status.st_size};
+    *text = (struct capture_text){bytes, (size_t)status.st_size};
     if (!object_members(text->bytes, text->length, NULL, NULL, &where))
         return file_error(error, error_size, path, "not one JSON object");
     return NULL;
@@ -77,9 +71,9 @@ static const char *read_object(const char *path, struct text *text, char *error,
 
 const char *meta_read_files(char *error, size_t error_size)
 {
-    const char *wrong = read_object(session.settings.identity, &identity, error, error_size);
+    const char *wrong = read_object(session.settings.identity, &session.identity, error, error_size);
 
-    return wrong ? wrong : read_object(session.settings.contract, &contract, error, error_size);
+    return wrong ? wrong : read_object(session.settings.contract, &session.contract, error, error_size);
 }
 
 /* ---- pieces ---- */
@@ -87,6 +81,11 @@ const char *meta_read_files(char *error, size_t error_size)
 static char *put_string(char *out, const char *text)
 {
     return jsonl_string(out, text, strlen(text));
+}
+
+static char *put_text(char *out, const char *text)
+{
+    return jsonl_bytes(out, text, strlen(text));
 }
 
 static char *put_level(char *out, enum cg_value_COVERAGE level)
@@ -152,6 +151,7 @@ static void copy_member(const struct json_member *member, void *argument)
 /* doc/spec/trace.md 4.3: the levels that recording settles, never above what the caller declares. */
 static char *put_contract(char *out, const struct meta_settled *settled)
 {
+    const struct capture_text contract = session.run.contract;
     struct contract_copy copy = {.operations = settled->operations,
                                  .logical_memory = settled->logical_memory,
                                  .physical_memory = settled->physical_memory,
@@ -295,24 +295,30 @@ static char *put_extras(char *out)
 
 size_t meta_bound(void)
 {
-    return 2048 + SESSION_DEVICES * (6 * sizeof session.devices[0].name + 80) +
-           6 * strlen(session.settings.tags) + 6 * (2 * sizeof session.entrypoint + sizeof session.host) +
-           identity.length + contract.length + jsonl_clocks_bound();
+    return 2048 + SESSION_DEVICES * (6 * sizeof session.devices[0].name + 80) + run_bound() +
+           jsonl_clocks_bound();
 }
 
+/* doc/spec/trace.md 13.7. */
 static char *put_correlation(char *out, enum cg_value_PHASE phase)
 {
+    const struct session_run *run = &session.run;
     bool replaced;
 
+    if (run->correlation.length > 0)
+        return jsonl_string(out, run->correlation.bytes, run->correlation.length);
     *out++ = '"';
-    out = jsonl_text(out, session.entrypoint, strlen(session.entrypoint), &replaced);
-    out = phase == CG_PHASE_TRAIN ? jsonl_literal(out, "/update-1") : jsonl_literal(out, "/inference-1");
+    out = jsonl_text(out, run->entrypoint, strlen(run->entrypoint), &replaced);
+    out = put_text(out, phase == CG_PHASE_TRAIN ? "/update-" : "/inference-");
+    out = jsonl_u64(out, run->capture_step);
     *out++ = '"';
     return out;
 }
 
 char *meta_write(char *out, const struct meta_settled *settled)
 {
+    const struct session_run *run = &session.run;
+
     out = jsonl_literal(out, begin_meta);
     out = jsonl_literal(out, meta_schema);
     out = put_string(out, CG_SCHEMA_TRACE_10);
@@ -321,15 +327,15 @@ char *meta_write(char *out, const struct meta_settled *settled)
     out = jsonl_literal(out, meta_correlation_id);
     out = put_correlation(out, settled->phase);
     out = jsonl_literal(out, meta_entrypoint);
-    out = put_string(out, session.entrypoint);
+    out = put_string(out, run->entrypoint);
     out = jsonl_literal(out, meta_phase);
     out = put_string(out, cg_name_PHASE[settled->phase]);
     out = jsonl_literal(out, meta_timestamp);
     out = put_string(out, session.timestamp);
     out = jsonl_literal(out, meta_capture_step);
-    *out++ = '1';
+    out = jsonl_u64(out, run->capture_step);
     out = jsonl_literal(out, meta_warmup_steps);
-    *out++ = '0';
+    out = jsonl_u64(out, run->warmup_steps);
     out = jsonl_literal(out, meta_device);
     if (settled->first_device) {
         out = jsonl_literal(out, "\"cuda:");
@@ -339,17 +345,18 @@ char *meta_write(char *out, const struct meta_settled *settled)
         out = jsonl_literal(out, "\"cpu\"");
     }
     out = jsonl_literal(out, meta_measured_region_device_synchronized);
-    out = jsonl_literal(out, "false");
+    out = put_text(out, settled->synchronised ? "true" : "false");
     out = jsonl_literal(out, meta_timing_mode);
     out = put_string(out, cg_name_TIMING_MODE[CG_TIMING_MODE_HOST]);
     out = jsonl_literal(out, meta_capture_contract);
     out = put_contract(out, settled);
-    if (identity.length) {
+    if (run->identity.length) {
         out = jsonl_literal(out, meta_comparison_identity);
-        out = put_json(out, identity.bytes, identity.length);
+        out = put_json(out, run->identity.bytes, run->identity.length);
     }
     out = jsonl_literal(out, meta_tags);
-    out = put_tags(out, session.settings.tags);
+    out = run->tags.length ? put_json(out, run->tags.bytes, run->tags.length)
+                           : put_tags(out, session.settings.tags);
     out = put_extras(out);
     if (settled->names) {
         out = jsonl_literal(out, ",\"names\":");

@@ -14,6 +14,7 @@ enum { META_RESERVE = 8192 }; /* room for what is not known yet when the session
 struct meta_settled {
     enum cg_value_PHASE phase;
     uint32_t first_device; /* 1 + ordinal; 0: none was used */
+    bool synchronised;     /* at both ends of the region */
     bool names;            /* those that the program gave are written too; they are frozen then */
     enum cg_value_COVERAGE operations, logical_memory, physical_memory, device_timing;
 };

@@ -43,7 +43,15 @@ char *drain_room(size_t bytes);
 /* Fixes the clock's rate for good. */
 void drain_fix_rate(void);
 
-/* Ends what is open, writes the terminal and the first line, puts the trace in place. */
-void end_trace(uint64_t end_tick, const char *how);
+/* While a session is being opened: a storage that is alive already, into the buffer; false: it cannot be
+ * written. Then everything, published: 0, or an errno. */
+struct record_storage;
+bool drain_preexisting(const struct record_storage *storage);
+int drain_opened(void);
+
+/* Ends what is open, writes the terminal and the first line, puts the trace in place. last_tick: read after
+ * the last record was committed. */
+struct session_end;
+void end_trace(uint64_t last_tick, const struct session_end *end);
 
 #endif

@@ -17,6 +17,7 @@
 #include "preload/record/clock.h"
 #include "preload/record/device.h"
 #include "preload/record/lock.h"
+#include "preload/record/record.h"
 #include "preload/record/session.h"
 
 enum {
@@ -27,11 +28,12 @@ enum {
     SPARE_RINGS = 2,
 };
 
+static _Atomic uint32_t go;   /* 1: the session is open; futex */
 static _Atomic uint32_t stop; /* 1: end the trace */
 static _Atomic uint32_t done; /* 1: it is ended; futex */
 static _Atomic uint32_t rounds;
 static _Atomic bool running;
-static const char *how = "exit";
+static struct session_end session_end;
 static sigset_t program_signals; /* blocked in the thread that opened the session */
 
 void writer_wake(void)
@@ -86,10 +88,10 @@ static void wait_for_rate(void)
 {
     struct cap_anchor now;
 
-    for (;;) {
+    while (!session.rate_known) {
         clock_anchor(&now);
         int64_t past = now.monotonic_ns - session.header->first.monotonic_ns;
-        if (session.rate_known || past >= CLOCK_RATE_NS || stopping()) return;
+        if (past >= CLOCK_RATE_NS || stopping()) return;
         rest((uint64_t)(CLOCK_RATE_NS - past));
     }
 }
@@ -100,7 +102,7 @@ static void finish(void)
 
     drain_fix_rate();
     drain_round(&end_tick);
-    end_trace(end_tick, how);
+    end_trace(end_tick, &session_end);
     /* Release: the trace is in place before it is said so. */
     atomic_store_explicit(&done, 1, memory_order_release);
     futex_wake(&done, INT32_MAX);
@@ -144,6 +146,9 @@ static void *run(void *unused)
 
     prctl(PR_SET_NAME, "cgtrace", 0, 0, 0);
     record_self.busy = true; /* nothing that this thread does is recorded */
+    /* Acquire: all of the session comes before its being open. */
+    while (!atomic_load_explicit(&go, memory_order_acquire))
+        futex_wait(&go, 0, 0);
     keep_spares();
     wait_for_rate();
     drain_fix_rate();
@@ -165,48 +170,48 @@ static void *run(void *unused)
 
 /* ---- opening ---- */
 
+/* Made once, and used by every session after that. */
 static bool open_state(void)
 {
+    struct jsonl_api *apis;
     struct jsonl_state *state = &writer.state;
-    uint32_t apis = session.header->api_count;
-    uint64_t numbers = session.header->strings_bytes / 8;
-    size_t bytes = WRITER_BUFFER + numbers / 8 + apis * sizeof(struct jsonl_api);
-    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    struct jsonl_api *table;
+    const uint64_t numbers = STRINGS_BYTES / 8;
+    size_t bytes = WRITER_BUFFER + numbers / 8 + hook_api_count * sizeof(struct jsonl_api);
+    char *memory = writer.buffer;
 
+    if (!memory) memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return false;
+    apis = (struct jsonl_api *)(memory + WRITER_BUFFER + numbers / 8);
     memset(&writer, 0, sizeof writer);
     writer.buffer = memory;
-    table = (struct jsonl_api *)(memory + WRITER_BUFFER + numbers / 8);
-    *state = (struct jsonl_state){.clock = session.header->clock,
-                                  .strings = session.strings,
+    memset(memory + WRITER_BUFFER, 0, numbers / 8);
+    *state = (struct jsonl_state){.strings = session.strings,
                                   .strings_bytes = session.header->strings_used,
-                                  .apis = table,
-                                  .api_count = apis,
+                                  .apis = apis,
+                                  .api_count = hook_api_count,
                                   .whole = (uint64_t *)(memory + WRITER_BUFFER),
                                   .whole_limit = numbers};
-    return jsonl_apis(table, apis, session.header->api_first, session.strings, state->strings_bytes);
+    return jsonl_apis(apis, hook_api_count, session.api_first, session.strings, state->strings_bytes);
 }
 
 int writer_open(void)
 {
+    size_t bound;
     char *out;
 
     if (!open_state()) return ENOMEM;
-    writer.meta_room = strlen(session.header->meta) + META_RESERVE;
-    if (writer.meta_room + 4096 > WRITER_BUFFER) return EFBIG;
+    writer.told = true; /* a failure here is the opening's to tell */
+    writer.meta_room = meta_bound() + META_RESERVE;
+    bound = jsonl_region_bound(&writer.state, &session.region);
+    if (writer.meta_room + 6 * sizeof session.run.entrypoint + 1024 + bound > WRITER_BUFFER) return EFBIG;
     out = writer.buffer;
     memset(out, ' ', writer.meta_room);
     out[writer.meta_room] = '\n';
     out += writer.meta_room + 1;
-    out = jsonl_own_span(out, CAP_SPAN_ROOT, 0, session.entrypoint, strlen(session.entrypoint),
-                         CAP_SOURCE_SESSION, false);
-    out = jsonl_own_span(out, CAP_SPAN_REGION, CAP_SPAN_ROOT, "process", 7, CAP_SOURCE_REGION, true);
+    out = jsonl_root(out, session.run.entrypoint, strlen(session.run.entrypoint));
+    out = jsonl_region(&writer.state, out, &session.region);
     writer.used = (size_t)(out - writer.buffer);
-    session.quiet = true; /* a failure here is the opening's to tell */
-    drain_flush();
-    session.quiet = session.settings.quiet;
-    return writer.error;
+    return 0;
 }
 
 void writer_start(void)
@@ -215,8 +220,7 @@ void writer_start(void)
     pthread_t thread;
     sigset_t all;
 
-    stop = done = rounds = 0;
-    how = "exit";
+    go = stop = done = rounds = 0;
     running = false;
     session.writer_failed = true; /* without it nobody gives room to those who wait */
     if (pthread_attr_init(&attributes)) return;
@@ -232,6 +236,12 @@ void writer_start(void)
     pthread_attr_destroy(&attributes);
 }
 
+void writer_go(void)
+{
+    atomic_store_explicit(&go, 1, memory_order_release);
+    futex_wake(&go, 1);
+}
+
 /* ---- ending ---- */
 
 static uint64_t now_ms(void)
@@ -242,16 +252,16 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-bool writer_finish(unsigned limit_ms, const char *ended)
+bool writer_finish(const struct session_end *end)
 {
     enum { STALLED_MS = 30000 };
     uint64_t begin = now_ms(), progress_at = begin;
     uint32_t seen = atomic_load_explicit(&record_page->progress, memory_order_relaxed);
 
-    how = ended;
+    session_end = *end;
     if (!running) {
         finish();
-        return writer.error == 0;
+        return true;
     }
     /* Release: how the session ended comes before the request. */
     atomic_store_explicit(&stop, 1, memory_order_release);
@@ -262,7 +272,7 @@ bool writer_finish(unsigned limit_ms, const char *ended)
 
         if (progress != seen) progress_at = now;
         seen = progress;
-        if (limit_ms ? now - begin >= limit_ms : now - progress_at >= STALLED_MS) return false;
+        if (end->limit_ms ? now - begin >= end->limit_ms : now - progress_at >= STALLED_MS) return false;
         futex_wait(&done, 0, 10 * 1000 * 1000);
     }
     return true;

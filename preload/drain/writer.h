@@ -5,18 +5,19 @@
 
 #include <stdbool.h>
 
-/* Memory and first lines; then the thread. A thread that cannot be had is no error: writer_finish() does its
- * work. 0, or an errno. */
+/* Memory and first lines, in the buffer; 0, or an errno. Then the thread, which waits; a thread that cannot
+ * be had is no error: writer_finish() does its work. Then it begins. */
 int writer_open(void);
 void writer_start(void);
+void writer_go(void);
 
 /* Asks the writer to look now. Callable from any thread, any time: a store, and a system call when it sleeps.
  */
 void writer_wake(void);
 
-/* Drains, ends the trace, puts it in place. limit_ms: how long to wait at most, 0: as long as there is
- * progress. how: the word for terminal.end. False: the time was over, or it could not be written; the capture
- * file and `.part` stay. */
-bool writer_finish(unsigned limit_ms, const char *how);
+/* Drains, ends the trace, puts it in place or leaves it for recovery: writer.error. False: the time was over,
+ * and it still works; the capture file and `.part` stay. */
+struct session_end;
+bool writer_finish(const struct session_end *end);
 
 #endif

@@ -32,7 +32,7 @@
 #define HOOK_BOX(...)        HOOK_BOX_(__VA_ARGS__)
 #define HOOK_CALL(...)       HOOK_CALL_(__VA_ARGS__)
 #define HOOK_SYNC(...)       HOOK_SYNC_(__VA_ARGS__)
-#define HOOK_LIFE(...)       HOOK_LIFE_(record_enter_quiet, __VA_ARGS__)
+#define HOOK_LIFE(...)       HOOK_LIFE_(record_enter_end, __VA_ARGS__)
 #define HOOK_LOAD(...)       HOOK_LIFE_(record_enter, __VA_ARGS__)
 #define HOOK_TRACK(...)      HOOK_TRACK_(__VA_ARGS__)
 #define HOOK_CUSTOM(...)
@@ -74,15 +74,15 @@
                   device_end(&timer, result, activity, name, bytes, &on.timed))
 
 #define HOOK_ALLOC_(symbol, per_thread, parameters, arguments, memory, address_, bytes_, stream_, owner_)    \
-    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_ALLOC, record_enter, parameters, arguments, stream_,        \
-                  NOTHING,                                                                                   \
+    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_ALLOC, record_enter_followed, parameters, arguments,        \
+                  stream_, NOTHING,                                                                                   \
                   hook_alloc_done(&call, result, CAP_MEMORY_##memory,                                        \
                                   result == CUDA_SUCCESS ? (uint64_t)(address_) : 0, (uint64_t)(bytes_),     \
                                   on.string, result == CUDA_SUCCESS ? (uint64_t)(owner_) : 0))
 
 #define HOOK_FREE_(symbol, per_thread, parameters, arguments, address_, stream_)                             \
-    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_FREE, record_enter, parameters, arguments, stream_,         \
-                  struct record_storage freed;                                                               \
+    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_FREE, record_enter_followed, parameters, arguments,         \
+                  stream_, struct record_storage freed;                                                               \
                   if (!on.captured) record_free_begin(&call, (uint64_t)(address_), &freed),                  \
                   if (on.captured) record_op(&call, (int)result, on.string, 0);                              \
                   else record_free(&call, (int)result, &freed, on.string))

@@ -3,9 +3,8 @@
 
 #include "preload/hooks/state.h"
 
-/* Numbers of strings are those of the parent's capture file; a child that records has one of its own. Handles
- * are forgotten too: the child cannot use its parent's. Only the forking thread is left, so nobody holds a
- * lock. */
+/* Handles are forgotten: the child cannot use its parent's. Only the forking thread is left, so nobody holds
+ * a lock. */
 static void in_child(void)
 {
     struct handle_map *maps[] = {&handle_streams, &handle_functions, &handle_contexts};

@@ -144,6 +144,18 @@ uint64_t handle_owner(struct handle_map *map, uint64_t handle)
     return owner;
 }
 
+unsigned handle_list(struct handle_map *map, uint64_t *handles, unsigned limit)
+{
+    unsigned count = 0;
+    lock(map);
+    struct handle_table *table = atomic_load_explicit(&map->table, memory_order_relaxed);
+    for (uint64_t i = 0; table && i <= table->mask && count < limit; i++)
+        if (atomic_load_explicit(&table->slot[i].value, memory_order_relaxed))
+            handles[count++] = atomic_load_explicit(&table->slot[i].handle, memory_order_relaxed);
+    unlock(map);
+    return count;
+}
+
 static void forget(struct handle_map *map, bool all, uint64_t owner)
 {
     lock(map);

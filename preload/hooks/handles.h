@@ -88,6 +88,8 @@ void handle_put(struct handle_map *map, uint64_t handle, uint64_t value, uint64_
 void handle_forget(struct handle_map *map, uint64_t handle);
 /* Forgets all handles of this owner, and those whose owner was not known. */
 void handle_forget_owner(struct handle_map *map, uint64_t owner);
+/* Up to limit of the handles that there are; how many. */
+unsigned handle_list(struct handle_map *map, uint64_t *handles, unsigned limit);
 uint64_t handle_owner(struct handle_map *map, uint64_t handle);
 void handle_forget_all(struct handle_map *map);
 

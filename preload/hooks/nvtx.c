@@ -41,7 +41,8 @@ static bool preloaded(void)
 
 static bool wanted(void)
 {
-    return session.settings_good && !session.settings.disable && (session.settings.record & CG_RECORD_SPAN);
+    return session.settings_good && !session.settings.disable &&
+           (session.settings.record & CG_RECORD_SPAN || *session.settings.range);
 }
 
 static bool same_file(const char *own, const char *path)

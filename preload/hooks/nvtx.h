@@ -35,9 +35,9 @@ struct nvtx_tool {
 };
 extern struct nvtx_tool nvtx_tool;
 
-/* A text of ours that outlives the session whose string number it remembers. */
+/* A text of ours. */
 struct nvtx_text {
-    _Atomic uint64_t known; /* generation << 32 | number */
+    _Atomic uint32_t known; /* its string's number; 0: not asked for yet */
     uint32_t length;
     bool given_out; /* the program holds its address as a handle: no tool gave it one */
     char bytes[];
@@ -47,15 +47,13 @@ struct nvtx_domain {
     struct nvtx_text *name;
 };
 
-/* Number of a text in the open session. */
-uint32_t nvtx_text_number_first(struct nvtx_text *text, uint32_t generation);
+/* Number of a text's string. */
+uint32_t nvtx_text_number_first(struct nvtx_text *text);
 static inline uint32_t nvtx_text_number(struct nvtx_text *text)
 {
-    uint32_t generation = (uint32_t)atomic_load_explicit(&record_page->generation, memory_order_relaxed);
-    uint64_t known = atomic_load_explicit(&text->known, memory_order_relaxed);
+    uint32_t known = atomic_load_explicit(&text->known, memory_order_relaxed);
 
-    return likely(known >> 32 == generation && known) ? (uint32_t)known
-                                                      : nvtx_text_number_first(text, generation);
+    return likely(known) ? known : nvtx_text_number_first(text);
 }
 /* As UTF-8, at most NVTX_WIDE_BYTES of it; what is no character becomes U+FFFD. Returns the length. */
 enum { NVTX_WIDE_BYTES = 4096 };
@@ -71,7 +69,7 @@ nvtxStringHandle_t nvtx_string_add(nvtxStringHandle_t handle, const char *string
 struct nvtx_text *nvtx_string(nvtxStringHandle_t handle);
 
 void nvtx_category_add(const struct nvtx_domain *domain, uint32_t category, const char *name, size_t length);
-/* Number of the category's name in the open session, or of its digits; 0 for category 0. */
+/* Number of the category's name, or of its digits; 0 for category 0. */
 uint32_t nvtx_category(const struct nvtx_domain *domain, uint32_t category);
 
 /* The name of a stream, which it keeps until it is destroyed. */

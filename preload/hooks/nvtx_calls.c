@@ -67,7 +67,6 @@ static void read_payload(struct record_range *range, const nvtxEventAttributes_t
     memcpy(&range->payload, &real, sizeof real);
 }
 
-/* Inside of a call that was entered: the strings are those of the open session. */
 static inline void read_event(struct record_range *range, const struct nvtx_domain *domain,
                               const nvtxEventAttributes_t *event)
 {
@@ -103,7 +102,7 @@ static int push_event(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *ev
     struct record_call call;
     struct record_range range;
 
-    if (!record_enter(&call, 0)) return NVTX_NO_PUSH_POP_TRACKING;
+    if (!record_enter_followed(&call, 0)) return NVTX_NO_PUSH_POP_TRACKING;
     read_event(&range, nvtx_domain(domain), event);
     return record_range_push(&call, &range);
 }
@@ -112,7 +111,7 @@ static int pop(nvtxDomainHandle_t domain)
 {
     struct record_call call;
 
-    if (!record_enter_quiet(&call, 0)) {
+    if (!record_enter_end(&call, 0)) {
         record_gap(RECORD_GAP_UNKNOWN_SPAN_END, 1);
         return NVTX_NO_PUSH_POP_TRACKING;
     }
@@ -132,7 +131,7 @@ int nvtx_RangePushA(const char *message)
     struct record_call call;
     int level = NVTX_NO_PUSH_POP_TRACKING;
 
-    if (record_enter(&call, 0)) {
+    if (record_enter_followed(&call, 0)) {
         struct record_range range = {.name = record_text(message)};
 
         level = record_range_push(&call, &range);
@@ -145,7 +144,7 @@ int nvtx_RangePushW(const wchar_t *message)
     struct record_call call;
     int level = NVTX_NO_PUSH_POP_TRACKING;
 
-    if (record_enter(&call, 0)) {
+    if (record_enter_followed(&call, 0)) {
         struct record_range range = {.name = wide_number(message)};
 
         level = record_range_push(&call, &range);
@@ -184,7 +183,7 @@ static uint64_t start_event(nvtxDomainHandle_t domain, const nvtxEventAttributes
     struct record_call call;
     struct record_range range;
 
-    if (!record_enter(&call, 0)) return 0;
+    if (!record_enter_followed(&call, 0)) return 0;
     read_event(&range, nvtx_domain(domain), event);
     return record_range_start(&call, &range);
 }
@@ -194,7 +193,7 @@ static uint64_t start_named(const char *narrow, const wchar_t *wide)
     struct record_call call;
     struct record_range range = {.name = 0};
 
-    if (!record_enter(&call, 0)) return 0;
+    if (!record_enter_followed(&call, 0)) return 0;
     range.name = wide ? wide_number(wide) : record_text(narrow);
     return record_range_start(&call, &range);
 }
@@ -210,7 +209,7 @@ static void end(nvtxRangeId_t id)
 {
     struct record_call call;
 
-    if (record_enter_quiet(&call, 0))
+    if (record_enter_end(&call, 0))
         record_range_end(&call, id);
     else
         record_gap(RECORD_GAP_UNKNOWN_SPAN_END, 1);

@@ -53,12 +53,11 @@ static struct nvtx_text *new_text(const char *bytes, size_t length)
     return text;
 }
 
-uint32_t nvtx_text_number_first(struct nvtx_text *text, uint32_t generation)
+uint32_t nvtx_text_number_first(struct nvtx_text *text)
 {
     uint32_t number = record_string(text->bytes, text->length);
 
-    if (number)
-        atomic_store_explicit(&text->known, (uint64_t)generation << 32 | number, memory_order_relaxed);
+    if (number) atomic_store_explicit(&text->known, number, memory_order_relaxed);
     return number;
 }
 

@@ -55,7 +55,7 @@ static inline bool end(struct record_call *call, enum hook_id hook)
 {
     hook_thread.group = HOOK_GROUP_NONE;
     if (__builtin_expect(hook_thread.seen, 1)) return false;
-    return record_enter_quiet(call, (uint16_t)hook);
+    return record_enter_end(call, (uint16_t)hook);
 }
 
 static void allocated(struct record_call *call, int result, enum cap_memory_kind kind, const void *address,

@@ -249,7 +249,7 @@ void hook_capture_ends(CUstream stream, bool per_thread)
 void hook_sample(struct record_call *call)
 {
     /* Not while anything is captured: which questions a capture allows is the driver's to say. */
-    if (atomic_load_explicit(&hook_captures, memory_order_relaxed) > 0) return;
+    if (call->outside || atomic_load_explicit(&hook_captures, memory_order_relaxed) > 0) return;
     int kept = errno;
     size_t free_bytes = 0, total = 0;
     uint8_t device = hook_device();

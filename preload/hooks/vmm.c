@@ -196,7 +196,7 @@ CUresult hook_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
                           const CUmemAllocationProp *properties, unsigned long long flags)
 {
     struct record_call call;
-    bool recorded = record_enter(&call, hook_api(HOOK_cuMemCreate, HOOK_GROUP_ALLOC));
+    bool recorded = record_enter_followed(&call, hook_api(HOOK_cuMemCreate, HOOK_GROUP_ALLOC));
     CUresult result = REAL(cuMemCreate)(handle, bytes, properties, flags);
     uint64_t made = result == CUDA_SUCCESS ? *handle : 0;
     int kept = errno;
@@ -212,7 +212,7 @@ CUresult hook_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
     struct record_call call;
     struct record_storage ended;
-    bool recorded = record_enter(&call, hook_api(HOOK_cuMemRelease, HOOK_GROUP_FREE)), last = false;
+    bool recorded = record_enter_followed(&call, hook_api(HOOK_cuMemRelease, HOOK_GROUP_FREE)), last = false;
     int kept = errno;
     /* Before the call: after it the handle may be another thread's. */
     lock();
@@ -240,7 +240,7 @@ CUresult hook_cuMemRelease(CUmemGenericAllocationHandle handle)
 CUresult hook_cuMemUnmap(CUdeviceptr address, size_t bytes)
 {
     struct record_call call;
-    bool recorded = record_enter_quiet(&call, hook_api(HOOK_cuMemUnmap, HOOK_GROUP_CALL));
+    bool recorded = record_enter_end(&call, hook_api(HOOK_cuMemUnmap, HOOK_GROUP_CALL));
     if (recorded) call.device = hook_device();
     CUresult result = REAL(cuMemUnmap)(address, bytes);
     int kept = errno;

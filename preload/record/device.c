@@ -68,7 +68,7 @@ static struct cap_record interval_slot(const struct record_interval *interval)
 static struct cap_record memory_slot(const struct record_device_memory *memory)
 {
     struct cap_record record = {.begin = record_tick(),
-                                .span = CAP_SPAN_REGION,
+                                .span = CAP_SPAN_ROOT,
                                 .type = CAP_SAMPLE,
                                 .slots = 1,
                                 .device = memory->device,
@@ -87,7 +87,8 @@ static bool put(const struct cap_record *record)
     struct cap_record *slot = thread->ring ? ring_slot(thread, RING_MAY_DROP) : NULL;
 
     if (!slot) {
-        atomic_fetch_add_explicit(&session.lost_type[record->type], 1, memory_order_relaxed);
+        if (thread->generation == atomic_load_explicit(&record_page->generation, memory_order_relaxed))
+            atomic_fetch_add_explicit(&session.lost_type[record->type], 1, memory_order_relaxed);
         return false;
     }
     *slot = *record;
@@ -106,7 +107,7 @@ void record_interval_late(const struct record_interval *interval)
 {
     const struct cap_record record = interval_slot(interval);
 
-    deferred_add(&record_self, &record);
+    deferred_add(interval->generation, &record, 0, thread_tid(&record_self));
 }
 
 void record_device_memory(const struct record_device_memory *memory)
@@ -120,7 +121,7 @@ void record_device_memory_late(const struct record_device_memory *memory)
 {
     const struct cap_record record = memory_slot(memory);
 
-    deferred_add(&record_self, &record);
+    deferred_add(record_session(), &record, 0, thread_tid(&record_self));
 }
 
 /* ---- counts ---- */

@@ -4,55 +4,112 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "common/jsonl_text.h"
 #include "preload/drain/state.h"
-#include "preload/drain/writer.h"
-#include "preload/record/device.h"
-#include "preload/record/lock.h"
+#include "preload/record/paths.h"
 #include "preload/record/record.h"
+#include "preload/record/region.h"
 #include "preload/record/session.h"
 #include "preload/say.h"
 
-enum { EXIT_LIMIT_MS = 2000 };
+enum { EXIT_LIMIT_MS = 2000, PATIENCE_MS = 60000 };
 
+static char *put(char *out, const char *text)
+{
+    return jsonl_bytes(out, text, strlen(text));
+}
+
+/* Of the selected occurrences some did not come: " range X occurred N times, ...". "" when all did. */
+static void describe_missing(char *out)
+{
+    uint64_t count, selected;
+
+    *out = '\0';
+    if (!region_missed(&count, &selected)) return;
+    out = put(out, "range ");
+    out = jsonl_bytes(out, session.settings.range, strnlen(session.settings.range, 200));
+    out = put(out, " occurred ");
+    out = jsonl_u64(out, count);
+    out = put(out, count == 1 ? " time" : " times");
+    if (session.placed.traces > 0) {
+        out = put(out, ", captured are ");
+        out = jsonl_u64(out, session.placed.traces);
+        out = put(out, " of the ");
+        out = jsonl_u64(out, selected);
+        out = put(out, " selected");
+    } else {
+        out = put(out, "; nothing captured");
+    }
+    *out = '\0';
+}
+
+/* The one line at the end. */
 static void say_result(void)
 {
-    char records[21], lost[21], permille[24];
-    uint64_t total = 0, share;
+    const struct session_sum *sum = &session.placed;
+    char records[21], lost[21], traces[40] = "", permille[24], missing[512], pattern[1024];
+    uint64_t share = sum->overhead_ns * 1000 / (sum->time_ns + 1);
 
-    for (int type = 0; type < CAP_TYPE_COUNT; type++)
-        total += writer.state.written.records[type];
-    share =
-        writer.end.overhead_ns * 1000 / (writer.end_ns + session.fixed_ns + 1); /* opening is before time 0 */
+    describe_missing(missing);
+    if (sum->traces == 0) {
+        if (*missing) say(session.quiet, missing, NULL);
+        return;
+    }
     say_u64(permille, share / 10);
     size_t length = strlen(permille);
     permille[length] = '.';
     permille[length + 1] = (char)('0' + share % 10);
     permille[length + 2] = '\0';
-    say(session.quiet, session.trace_path, ": ", say_u64(records, total), " records, ",
-        say_u64(lost, writer.end.lost), " lost, overhead about ", permille, " %; next: cg-analyze overview ",
-        session.trace_path, NULL);
+    if (sum->traces > 1) {
+        paths_pattern(pattern, sizeof pattern);
+        *put(jsonl_u64(traces, sum->traces), " traces, ") = '\0';
+    }
+    say(session.quiet, sum->traces > 1 ? pattern : sum->first, ": ", traces, say_u64(records, sum->records),
+        " records, ", say_u64(lost, sum->lost), " lost, overhead about ", permille, " %",
+        *missing ? "; " : "", missing, "; next: cg-analyze overview ", sum->first, NULL);
+}
+
+/* Another thread opens or closes a region just now: until it has. */
+static uint32_t wait_for_others(unsigned limit_ms)
+{
+    const struct timespec nap = {0, 1000000};
+    unsigned waited = 0;
+    uint32_t state;
+
+    for (;;) {
+        /* Acquire: what that thread has put in place. */
+        state = atomic_load_explicit(&record_page->state, memory_order_acquire);
+        if ((state != SESSION_OPENING && state != SESSION_CLOSING) || waited >= limit_ms) return state;
+        nanosleep(&nap, NULL);
+        waited++;
+    }
 }
 
 static void end_session(unsigned limit_ms, const char *how)
 {
-    uint32_t open = SESSION_OPEN;
+    const struct session_end end = {.how = how, .limit_ms = limit_ms, .clipped = session.comes_and_goes};
+    uint32_t state;
     int past = errno;
+    bool inside = record_self.busy; /* a signal's handler, and who opens or closes may be its own thread */
 
     /* A vfork child shares our memory and is not us; a forked one has a session of its own or none. */
-    if (session.pid != getpid() ||
-        !atomic_compare_exchange_strong(&record_page->state, &open, SESSION_CLOSING))
-        return;
-    record_device_drain(atomic_load(&record_page->generation), limit_ms / 2);
-    atomic_store(&record_page->generation, RECORD_GENERATION_NONE);
-    if (writer_finish(limit_ms, how)) {
-        if (!writer.error) say_result();
-    } else {
+    if (session.pid != getpid()) return;
+    record_self.busy = true;
+    do {
+        state = wait_for_others(inside ? 0 : limit_ms ? limit_ms : PATIENCE_MS);
+    } while ((state == SESSION_OPEN || state == SESSION_WAITING) &&
+             !atomic_compare_exchange_strong(&record_page->state, &state,
+                                             state == SESSION_OPEN ? SESSION_CLOSING : SESSION_ENDED));
+    if (state == SESSION_OPEN && !session_close(&end) && !writer.error)
         say(session.quiet, "the trace was not complete in time; cg-analyze recover ", session.capture.path,
             " makes it", NULL);
-    }
-    atomic_store(&record_page->state, SESSION_ENDED);
+    else if (state == SESSION_OPEN || state == SESSION_WAITING)
+        say_result();
+    if (state == SESSION_OPEN) atomic_store(&record_page->state, SESSION_ENDED);
+    record_self.busy = inside;
     errno = past;
 }
 

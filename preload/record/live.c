@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "preload/record/lock.h"
+#include "preload/record/session.h"
 
 enum { SHARDS = 64, FIRST_SLOTS = 256 };
 
@@ -157,4 +158,64 @@ unsigned live_take_owner(uint64_t owner, struct record_storage *storages, unsign
         lock_give(&shard->lock);
     }
     return taken;
+}
+
+/* ---- showing ---- */
+
+struct copies {
+    struct record_storage *storages;
+    uint32_t room, count;
+};
+
+/* Room for what the shard holds. Called with the lock held; it is open while memory is fetched. */
+static bool make_copies(struct shard *shard, struct copies *copies)
+{
+    while (copies->room < shard->used) {
+        uint32_t room = FIRST_SLOTS;
+        struct record_storage *more;
+
+        while (room < shard->used)
+            room *= 2;
+        lock_give(&shard->lock);
+        more = map_table(room);
+        if (more && copies->storages) munmap(copies->storages, copies->room * sizeof *more);
+        if (more) *copies = (struct copies){more, room, 0};
+        lock_take(&shard->lock);
+        if (!more) return false;
+    }
+    return true;
+}
+
+static bool number_shard(struct shard *shard, uint64_t generation, struct copies *copies)
+{
+    bool room;
+
+    copies->count = 0;
+    lock_take(&shard->lock);
+    room = make_copies(shard, copies);
+    for (uint32_t i = 0; room && i < shard->slots; i++) {
+        struct record_storage *storage = &shard->table[i];
+
+        if (!storage->known) continue;
+        storage->generation = generation;
+        storage->storage = atomic_fetch_add_explicit(&session.storage, 1, memory_order_relaxed) + 1;
+        storage->alloc_tick = 0; /* before every free */
+        copies->storages[copies->count++] = *storage;
+    }
+    lock_give(&shard->lock);
+    return room;
+}
+
+bool live_show(uint64_t generation, bool (*show)(const struct record_storage *storage))
+{
+    struct copies copies = {NULL, 0, 0};
+    bool good = true;
+
+    for (unsigned s = 0; good && s < SHARDS; s++) {
+        good = number_shard(&shards[s], generation, &copies);
+        for (uint32_t i = 0; good && i < copies.count; i++)
+            good = show(&copies.storages[i]);
+    }
+    if (copies.storages) munmap(copies.storages, copies.room * sizeof *copies.storages);
+    return good;
 }

@@ -7,7 +7,7 @@
 
 #include "preload/record/record.h"
 
-/* Forgets everything; for the opening of a session in this process. */
+/* Forgets everything; for a forked child, whose storages are its parent's. */
 void live_reset(void);
 /* Adds a storage; one that is there already under this address is returned in *past (known tells whether).
  * False: no memory for the table. */
@@ -16,5 +16,9 @@ bool live_add(const struct record_storage *storage, struct record_storage *past)
 bool live_take(uint64_t address, struct record_storage *storage);
 /* Takes out up to limit storages of this owner; call again until it returns 0. */
 unsigned live_take_owner(uint64_t owner, struct record_storage *storages, unsigned limit);
+
+/* Gives every storage a number of this session, which is being opened, and shows it with that; no lock is
+ * held while it is shown. False: no memory, or show() said so. */
+bool live_show(uint64_t generation, bool (*show)(const struct record_storage *storage));
 
 #endif

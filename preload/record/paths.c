@@ -51,7 +51,8 @@ static void add_number(struct buffer *b, uint64_t value)
 
 /* ---- the trace's name ---- */
 
-static void expand(struct buffer *b, const char *template)
+/* number: what stands for %n; NULL: the session's. */
+static void expand(struct buffer *b, const char *template, const char *number)
 {
     for (; *template; template ++) {
         if (*template != '%' || !template[1]) {
@@ -69,7 +70,10 @@ static void expand(struct buffer *b, const char *template)
             add_number(b, (uint64_t)session.pid);
             break;
         case 'n':
-            add_number(b, 1);
+            if (number)
+                add_text(b, number);
+            else
+                add_number(b, session.number);
             break;
         case '%':
             add(b, "%", 1);
@@ -80,13 +84,20 @@ static void expand(struct buffer *b, const char *template)
     }
 }
 
+static const char *default_template(void)
+{
+    if (session.comes_and_goes)
+        return session.rank >= 0 ? "cgtrace.%h.%p.r%r.%n.jsonl" : "cgtrace.%h.%p.%n.jsonl";
+    return session.rank >= 0 ? "cgtrace.%h.%p.r%r.jsonl" : "cgtrace.%h.%p.jsonl";
+}
+
 /* Absolute, so that a program which changes its folder changes nothing. */
 static int full_name(struct buffer *b)
 {
-    const char *template = session.settings.output;
+    const char *template = session.output ? session.output : session.settings.output;
     char here[PATH_BYTES];
 
-    if (!*template) template = session.rank >= 0 ? "cgtrace.%h.%p.r%r.jsonl" : "cgtrace.%h.%p.jsonl";
+    if (!*template) template = default_template();
     if (*template != '/') {
         if (*session.settings.dir != '/') {
             if (!getcwd(here, sizeof here)) return errno;
@@ -98,7 +109,7 @@ static int full_name(struct buffer *b)
             add(b, "/", 1);
         }
     }
-    expand(b, template);
+    expand(b, template, NULL);
     return b->full ? ENAMETOOLONG : 0;
 }
 
@@ -198,6 +209,19 @@ int paths_place_trace(void)
     }
     memcpy(session.trace_path, name.text, name.used + 1);
     return 0;
+}
+
+void paths_pattern(char *out, size_t size)
+{
+    static struct buffer pattern;
+    const char *template = *session.settings.output ? session.settings.output : default_template();
+    size_t length;
+
+    pattern = (struct buffer){.used = 0};
+    expand(&pattern, template, "*");
+    length = pattern.used < size ? pattern.used : size - 1;
+    memcpy(out, pattern.text, length);
+    out[length] = '\0';
 }
 
 /* ---- the capture file's place ---- */

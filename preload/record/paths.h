@@ -18,4 +18,7 @@ int paths_create_capture(size_t bytes, bool *elsewhere);
  * where it went. 0, or an errno. */
 int paths_place_trace(void);
 
+/* The name of all traces of this process, with * for the number. */
+void paths_pattern(char *out, size_t size);
+
 #endif

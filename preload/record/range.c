@@ -1,10 +1,12 @@
 /* Ranges that belong to no thread: open ones in a table, by the number that the program holds. They are
  * written when they end, whole, since the thread that ends one may be written before the one that started it.
+ * The table outlives sessions: those that a session's border cuts are written with what of them lies inside.
  */
 #include <sys/mman.h>
 
 #include "preload/record/lock.h"
 #include "preload/record/record.h"
+#include "preload/record/region.h"
 #include "preload/record/session.h"
 
 /* A number is uses << 20 | place: a place is used again, a number is not. */
@@ -20,7 +22,7 @@ struct open_range {
 
 static struct open_range *places; /* a reservation, of which only what is used takes memory */
 static uint32_t places_used, free_place;
-static uint32_t looked_at; /* by ranges_take(): nothing is started any more then */
+static uint32_t looked_at; /* by ranges_next() */
 
 void ranges_reset(void)
 {
@@ -62,12 +64,15 @@ uint64_t record_range_start(struct record_call *call, const struct record_range 
     place = take_place();
     if (place) {
         place->begin = call->begin;
-        place->tid = call->thread->tid;
+        place->tid = thread_tid(call->thread);
         place->range = *range;
         number = place->uses << PLACE_BITS | (uint64_t)(place - places);
     }
     lock_give(&record_page->ranges_lock);
-    if (!place) atomic_fetch_add_explicit(&session.lost_type[CAP_SPAN], 1, memory_order_relaxed);
+    if (!place && !call->outside)
+        atomic_fetch_add_explicit(&session.lost_type[CAP_SPAN], 1, memory_order_relaxed);
+    if (number && unlikely(region_is(range->name, range->domain)))
+        region_met(call, CAP_SOURCE_NVTX, range, number);
     record_leave(call);
     return number;
 }
@@ -95,45 +100,62 @@ static bool take_range(uint64_t number, struct open_range *range)
     return found;
 }
 
+/* What of a range lies in the open session, as a complete span but for its end. */
+static void fill_range(struct cap_record *slot, const struct open_range *range, uint32_t span)
+{
+    uint64_t opened = atomic_load_explicit(&session.opened, memory_order_relaxed);
+    bool before = range->begin < opened;
+
+    span_fill(slot, before ? opened : range->begin, span, session.region.outside, CAP_SOURCE_NVTX,
+              &range->range);
+    slot->type = CAP_SPAN;
+    slot->flags |= before ? CAP_FLAG_CLIPPED_START : 0;
+}
+
 void record_range_end(struct record_call *call, uint64_t number)
 {
     struct record_thread *thread = call->thread;
     struct open_range range;
     struct cap_record *slot, deferred;
 
-    if (!take_range(number, &range)) {
+    if (unlikely(region_is_range(number))) region_ends(call);
+    if (!take_range(number, &range))
         record_gap(RECORD_GAP_UNKNOWN_SPAN_END, 1);
-        record_leave(call);
-        return;
+    else if (!call->outside) {
+        slot = ring_slot(thread, RING_MUST);
+        if (unlikely(!slot)) slot = &deferred;
+        fill_range(slot, &range, span_number(thread));
+        slot->result = range.tid == thread->tid ? 0 : range.tid;
+        slot->ticks = call->begin > slot->begin ? call->begin - slot->begin : 0;
+        if (likely(slot != &deferred))
+            ring_commit(thread);
+        else
+            deferred_add(thread->generation, slot, thread->ring_index, thread->tid);
     }
-    slot = ring_slot(thread, RING_MUST);
-    if (unlikely(!slot)) slot = &deferred;
-    span_fill(slot, range.begin, span_number(thread), CAP_SPAN_REGION, CAP_SOURCE_NVTX, &range.range);
-    slot->type = CAP_SPAN;
-    slot->result = range.tid == thread->tid ? 0 : range.tid;
-    slot->ticks = call->begin > range.begin ? call->begin - range.begin : 0;
-    if (likely(slot != &deferred))
-        ring_commit(thread);
-    else if (atomic_load_explicit(&record_page->state, memory_order_relaxed) == SESSION_OPEN)
-        deferred_add(thread, slot);
     record_leave(call);
 }
 
-bool ranges_take(struct cap_record *record, uint64_t end_tick, int32_t *tid)
+void ranges_rewind(void)
 {
-    struct open_range range;
+    looked_at = 0;
+}
 
-    while (looked_at < places_used) {
-        uint32_t i = looked_at++;
+bool ranges_next(struct cap_record *record, uint64_t end_tick, int32_t *tid)
+{
+    bool found = false;
 
-        if (!(places[i].uses & 1) || !take_range(places[i].uses << PLACE_BITS | i, &range)) continue;
-        span_fill(record, range.begin, span_number(&record_self), CAP_SPAN_REGION, CAP_SOURCE_NVTX,
-                  &range.range);
-        record->type = CAP_SPAN;
+    lock_take(&record_page->ranges_lock);
+    while (!found && looked_at < places_used) {
+        const struct open_range *range = &places[looked_at++];
+        uint64_t number = range->uses << PLACE_BITS | (uint64_t)(range - places);
+
+        if (!(range->uses & 1) || range->begin >= end_tick || region_is_range(number)) continue;
+        fill_range(record, range, atomic_fetch_add_explicit(&session.span_block, 1, memory_order_relaxed));
         record->flags |= CAP_FLAG_CLIPPED_END;
-        record->ticks = end_tick > range.begin ? end_tick - range.begin : 0;
-        *tid = range.tid;
-        return true;
+        record->ticks = end_tick > record->begin ? end_tick - record->begin : 0;
+        *tid = range->tid;
+        found = true;
     }
-    return false;
+    lock_give(&record_page->ranges_lock);
+    return found;
 }

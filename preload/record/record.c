@@ -11,21 +11,60 @@
  * counters of up to 8 GHz. */
 enum { LIFE_TICKS = 8 };
 
-bool record_enter_slow(bool open)
+bool (*record_synchronise)(void);
+
+static void enter_outside(struct record_call *call, uint16_t api)
+{
+    struct record_thread *thread = &record_self;
+
+    thread->busy = true;
+    /* For a signal handler on this thread: busy before everything that it guards. */
+    atomic_signal_fence(memory_order_seq_cst);
+    *call = (struct record_call){
+        .thread = thread, .begin = record_tick(), .api = api, .device = CAP_NO_DEVICE, .outside = true};
+}
+
+/* The state of the process after this call's part in it: a first call opens its session, or is the first of a
+ * process in which sessions come and go. */
+static uint32_t state_for(unsigned interest)
+{
+    uint32_t state = atomic_load_explicit(&record_page->state, memory_order_acquire);
+
+    if (state == SESSION_CLOSED && (interest & RECORD_OPENS || session.comes_and_goes))
+        state = session_first(interest & RECORD_OPENS);
+    return state;
+}
+
+static bool join(void)
+{
+    uint64_t generation = atomic_load_explicit(&record_page->generation, memory_order_relaxed);
+
+    return generation < RECORD_GENERATION_NONE && ring_acquire(&record_self, generation, false);
+}
+
+enum record_entered record_enter_slow(struct record_call *call, uint16_t api, unsigned interest)
 {
     struct record_thread *thread = &record_self;
     uint32_t state = atomic_load_explicit(&record_page->state, memory_order_acquire);
     int past = errno;
-    bool entered = false;
+    bool joined;
 
-    if (thread->busy || state > SESSION_OPEN || (state == SESSION_CLOSED && !open)) return false;
+    if (state == SESSION_WAITING && !(interest & RECORD_OUTSIDE)) return RECORD_REFUSED;
+    if (thread->busy || state > SESSION_LAST_LIVE || (state == SESSION_CLOSED && !interest))
+        return RECORD_REFUSED;
     thread->busy = true;
     atomic_signal_fence(memory_order_seq_cst);
-    if (state == SESSION_OPEN || session_open()) entered = ring_acquire(thread);
+    state = state_for(interest);
+    joined = state == SESSION_OPEN && join();
     atomic_signal_fence(memory_order_seq_cst);
     thread->busy = false;
     errno = past;
-    return entered;
+    if (joined) return RECORD_JOINED;
+    if (!(interest & RECORD_OUTSIDE) || state > SESSION_LAST_LIVE || state == SESSION_CLOSED ||
+        !session.comes_and_goes)
+        return RECORD_REFUSED;
+    enter_outside(call, api);
+    return RECORD_IS_OUTSIDE;
 }
 
 void record_nested(void)
@@ -33,16 +72,20 @@ void record_nested(void)
     record_gap(RECORD_GAP_NESTED, 1);
 }
 
-/* Gaps found before the session: most look-ups come before the first event. */
+/* Gaps found while no session is open. What is found before the first one is the first one's: most look-ups
+ * come before the first event. Where sessions come and go only routes that stay unseen concern those to come.
+ */
 static _Atomic uint64_t early_gaps[CAP_GAPS_MAX];
 
 void record_gap(enum record_gap gap, uint64_t count)
 {
     uint32_t state = atomic_load_explicit(&record_page->state, memory_order_acquire);
+    bool stays = gap == RECORD_GAP_UNKNOWN_ENTRY_POINT && session.comes_and_goes;
 
+    /* The header is never unmapped, only made another session's. */
     if (state == SESSION_OPEN)
         atomic_fetch_add_explicit(&session.header->gaps[gap], count, memory_order_relaxed);
-    else if (state == SESSION_CLOSED)
+    if (stays || (state == SESSION_CLOSED && !session.comes_and_goes))
         atomic_fetch_add_explicit(&early_gaps[gap], count, memory_order_relaxed);
 }
 
@@ -54,9 +97,11 @@ void record_early_gaps(void)
                               memory_order_relaxed);
 }
 
-static void lost(const struct cap_record *record)
+/* A record of this type found no slot: lost, unless its session has ended under the call. */
+static void unplaced(const struct record_thread *thread, enum cap_type type)
 {
-    atomic_fetch_add_explicit(&session.lost_type[record->type], 1, memory_order_relaxed);
+    if (thread->generation == atomic_load_explicit(&record_page->generation, memory_order_relaxed))
+        atomic_fetch_add_explicit(&session.lost_type[type], 1, memory_order_relaxed);
 }
 
 /* What every record of a call has; its end is now. */
@@ -80,7 +125,7 @@ static inline void fill(struct cap_record *slot, const struct record_call *call,
 
 static void drop(struct record_call *call, enum cap_type type)
 {
-    atomic_fetch_add_explicit(&session.lost_type[type], 1, memory_order_relaxed);
+    unplaced(call->thread, type);
     record_leave(call);
 }
 
@@ -170,21 +215,26 @@ static void put_must(struct record_thread *thread, const struct cap_record *reco
     struct cap_record *slot = ring_slot(thread, RING_MUST);
 
     if (unlikely(!slot)) {
-        if (atomic_load_explicit(&record_page->state, memory_order_relaxed) == SESSION_OPEN)
-            deferred_add(thread, record);
+        deferred_add(thread->generation, record, thread->ring_index, thread->tid);
         return;
     }
     *slot = *record;
     ring_commit(thread);
 }
 
+/* The end of a storage whose allocation is in a trace, without a call: in the session of its allocation,
+ * which need not be the call's. Sessions that are over keep the storage to their end. */
 static void end_storage(struct record_call *call, const struct record_storage *storage,
                         enum cap_end_reason reason)
 {
-    struct cap_record record = {
-        .begin = call->begin, .span = call->thread->span, .slots = 1, .api = call->api};
+    struct record_thread *thread = call->thread;
+    bool here = !call->outside && storage->generation == thread->generation;
+    struct cap_record record = {.begin = call->begin,
+                                .span = here ? thread->span : (uint32_t)CAP_SPAN_ROOT,
+                                .slots = 1,
+                                .api = call->api};
 
-    if (!storage->recorded) return;
+    if (!storage->generation) return;
     if (record.begin < storage->alloc_tick + LIFE_TICKS) record.begin = storage->alloc_tick + LIFE_TICKS;
     record.type = CAP_END;
     record.device = storage->device;
@@ -192,7 +242,31 @@ static void end_storage(struct record_call *call, const struct record_storage *s
     record.memory.address = storage->address;
     record.memory.bytes = storage->bytes;
     record.memory.storage = storage->storage;
-    put_must(call->thread, &record);
+    if (here)
+        put_must(thread, &record);
+    else
+        deferred_add(storage->generation, &record, 0, thread_tid(thread));
+}
+
+/* A storage that begins while no session is open, or in one that its call did not join: in none. */
+static void count_straddling(const struct record_call *call)
+{
+    if (call->outside && atomic_load_explicit(&record_page->state, memory_order_relaxed) == SESSION_OPEN &&
+        call->begin < atomic_load_explicit(&session.opened, memory_order_relaxed))
+        record_gap(RECORD_GAP_STRADDLING, 1);
+}
+
+/* Enters a storage that the call has made into the live table. */
+static void keep_storage(struct record_call *call, const struct record_storage *storage)
+{
+    struct record_storage past;
+
+    if (!live_add(storage, &past)) record_gap(RECORD_GAP_UNKNOWN_FREE, 1);
+    /* Its free passed unseen: it ended at the latest when the address was given out again. */
+    if (past.known) {
+        record_gap(RECORD_GAP_UNKNOWN_FREE, 1);
+        end_storage(call, &past, CAP_END_FREE);
+    }
 }
 
 /* An allocation's record, and its storage in the live table when the call has succeeded. flags: of the
@@ -200,37 +274,38 @@ static void end_storage(struct record_call *call, const struct record_storage *s
 static void begin_storage(struct record_call *call, int result, enum cap_memory_kind kind, uint16_t flags,
                           uint64_t address, uint64_t bytes, uint32_t stream, uint64_t owner)
 {
-    struct record_storage storage = {
-        .address = address, .bytes = bytes, .owner = owner, .kind = (uint8_t)kind, .device = call->device};
-    struct record_storage past = {.known = false};
-    struct cap_record *slot = ring_slot(call->thread, RING_MAY_DROP);
+    struct record_storage storage = {.address = address,
+                                     .bytes = bytes,
+                                     .owner = owner,
+                                     .tid = thread_tid(call->thread),
+                                     .api = call->api,
+                                     .kind = (uint8_t)kind,
+                                     .device = call->device};
+    bool made = !result && address;
+    struct cap_record *slot;
 
-    if (!result && address)
-        storage.storage = atomic_fetch_add_explicit(&session.storage, 1, memory_order_relaxed) + 1;
     storage.alloc_tick = call->begin;
     storage.step = call->thread->step;
+    slot = ring_slot(call->thread, RING_MAY_DROP);
     if (slot) {
+        if (made) {
+            storage.storage = atomic_fetch_add_explicit(&session.storage, 1, memory_order_relaxed) + 1;
+            storage.generation = call->thread->generation;
+        }
         fill(slot, call, CAP_ALLOC, result);
-        slot->flags =
-            (uint16_t)(kind | call->thread->step | flags | (storage.storage ? 0 : CAP_FLAG_NO_STORAGE));
+        slot->flags = (uint16_t)(kind | call->thread->step | flags | (made ? 0 : CAP_FLAG_NO_STORAGE));
         slot->memory.address = address;
         slot->memory.bytes = bytes;
         slot->memory.storage = storage.storage;
         slot->memory.stream = stream;
         slot->memory.stack = 0;
         storage.alloc_tick = slot->begin + slot->ticks;
-        storage.recorded = true;
         ring_commit(call->thread);
     } else {
-        atomic_fetch_add_explicit(&session.lost_type[CAP_ALLOC], 1, memory_order_relaxed);
+        unplaced(call->thread, CAP_ALLOC);
+        count_straddling(call);
     }
-    if (!storage.storage) return;
-    if (!live_add(&storage, &past)) record_gap(RECORD_GAP_UNKNOWN_FREE, 1);
-    /* Its free passed unseen: it ended at the latest when the address was given out again. */
-    if (past.known) {
-        record_gap(RECORD_GAP_UNKNOWN_FREE, 1);
-        end_storage(call, &past, CAP_END_FREE);
-    }
+    if (made) keep_storage(call, &storage);
 }
 
 void record_alloc(struct record_call *call, int result, enum cap_memory_kind kind, uint64_t address,
@@ -259,7 +334,7 @@ void record_storage_end(struct record_call *call, const struct record_storage *s
     if (!(session.families & CG_RECORD_MEMORY)) return;
     if (storage->known)
         end_storage(call, storage, CAP_END_FREE);
-    else
+    else if (!call->outside)
         record_gap(RECORD_GAP_UNKNOWN_FREE, 1);
 }
 
@@ -274,7 +349,8 @@ void record_storage_moved(uint64_t from, uint64_t to)
 
 void record_free_begin(struct record_call *call, uint64_t address, struct record_storage *storage)
 {
-    storage->known = storage->recorded = false;
+    storage->known = false;
+    storage->generation = 0;
     storage->address = address;
     if (!address || !(session.families & CG_RECORD_MEMORY)) return;
     if (!live_take(address, storage)) return;
@@ -286,23 +362,29 @@ void record_free(struct record_call *call, int result, const struct record_stora
     struct cap_record record;
     struct record_storage past;
     bool ends = !result && storage->known;
+    bool here = !call->outside && storage->generation == call->thread->generation;
 
     if (!(session.families & CG_RECORD_MEMORY)) {
         record_leave(call);
         return;
     }
     if (result && storage->known) live_add(storage, &past);
+    if (ends && !here) end_storage(call, storage, CAP_END_FREE);
+    if (call->outside) {
+        count_straddling(call);
+        record_leave(call);
+        return;
+    }
     if (!result && !storage->known && storage->address) record_gap(RECORD_GAP_UNKNOWN_FREE, 1);
     if (storage->known) call->device = storage->device;
     fill(&record, call, CAP_FREE, result);
-    record.flags =
-        (uint16_t)(ends && storage->recorded ? storage->kind | storage->step : CAP_FLAG_NO_STORAGE);
+    record.flags = (uint16_t)(ends && here ? storage->kind | storage->step : CAP_FLAG_NO_STORAGE);
     record.memory.address = storage->address;
     record.memory.bytes = storage->known ? storage->bytes : 0;
     record.memory.storage = storage->known ? storage->storage : 0;
     record.memory.stream = stream;
     record.memory.stack = 0;
-    if (ends && storage->recorded) {
+    if (ends && here) {
         put_must(call->thread, &record);
     } else {
         struct cap_record *slot = ring_slot(call->thread, RING_MAY_DROP);
@@ -311,7 +393,7 @@ void record_free(struct record_call *call, int result, const struct record_stora
             *slot = record;
             ring_commit(call->thread);
         } else {
-            lost(&record);
+            unplaced(call->thread, CAP_FREE);
         }
     }
     record_leave(call);
@@ -334,7 +416,7 @@ void record_sample(struct record_call *call, uint8_t device, uint64_t used, uint
     struct cap_record *slot = ring_slot(call->thread, RING_MAY_DROP);
 
     if (!slot) {
-        atomic_fetch_add_explicit(&session.lost_type[CAP_SAMPLE], 1, memory_order_relaxed);
+        unplaced(call->thread, CAP_SAMPLE);
         return;
     }
     fill(slot, call, CAP_SAMPLE, 0);

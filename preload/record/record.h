@@ -32,19 +32,31 @@ struct record_call {
     uint8_t device; /* filled in by the hook before recording; CAP_NO_DEVICE when not known */
     bool captured;  /* filled in likewise: the call does no work, its stream is being captured into a graph */
     bool skipped;   /* likewise, of launches and copies: their work is not timed, to keep the budget */
+    bool outside;   /* no session is open that the thread could join: what outlives sessions is kept alone */
 };
 
-bool record_enter_slow(bool open);
+/* What a call is for a recorder that is not recording. */
+enum record_interest {
+    RECORD_QUIET = 0,   /* nothing */
+    RECORD_OPENS = 1,   /* it opens the session of the whole process */
+    RECORD_OUTSIDE = 2, /* where sessions come and go it is followed also between them (call.outside) */
+};
+
+/* The thread has not joined the open session: has it join, or enters it outside, or refuses. */
+enum record_entered { RECORD_REFUSED, RECORD_JOINED, RECORD_IS_OUTSIDE };
+enum record_entered record_enter_slow(struct record_call *call, uint16_t api, unsigned interest);
 void record_nested(void);
 
-static inline bool record_enter_as(struct record_call *call, uint16_t api, bool open)
+static inline bool record_enter_as(struct record_call *call, uint16_t api, unsigned interest)
 {
     struct record_thread *thread = &record_self;
 
     if (unlikely(thread->generation !=
-                 atomic_load_explicit(&record_page->generation, memory_order_relaxed)) &&
-        !record_enter_slow(open))
-        return false;
+                 atomic_load_explicit(&record_page->generation, memory_order_relaxed))) {
+        enum record_entered entered = record_enter_slow(call, api, interest);
+
+        if (entered != RECORD_JOINED) return entered == RECORD_IS_OUTSIDE;
+    }
     if (unlikely(thread->busy)) {
         record_nested();
         return false;
@@ -52,10 +64,11 @@ static inline bool record_enter_as(struct record_call *call, uint16_t api, bool 
     thread->busy = true;
     /* For a signal handler on this thread: busy before everything that it guards. */
     atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&thread->peer->at, RECORD_AT_CALL, memory_order_relaxed);
     call->thread = thread;
     call->api = api;
     call->device = CAP_NO_DEVICE;
-    call->captured = call->skipped = false;
+    call->captured = call->skipped = call->outside = false;
     call->begin = record_tick();
     return true;
 }
@@ -64,17 +77,30 @@ static inline bool record_enter_as(struct record_call *call, uint16_t api, bool 
  * the clock. False: call the real function and record nothing. */
 static inline bool record_enter(struct record_call *call, uint16_t api)
 {
-    return record_enter_as(call, api, true);
+    return record_enter_as(call, api, RECORD_OPENS);
 }
 /* The same for calls that must not open a session (look-ups, cuInit): false while none is open. */
 static inline bool record_enter_quiet(struct record_call *call, uint16_t api)
 {
-    return record_enter_as(call, api, false);
+    return record_enter_as(call, api, RECORD_QUIET);
+}
+/* For what is followed between sessions too: storages begin, ranges begin. call.outside says which it is; all
+ * record_*() functions below know what to do with either. */
+static inline bool record_enter_followed(struct record_call *call, uint16_t api)
+{
+    return record_enter_as(call, api, RECORD_OPENS | RECORD_OUTSIDE);
+}
+/* Likewise, where they end: that opens none. */
+static inline bool record_enter_end(struct record_call *call, uint16_t api)
+{
+    return record_enter_as(call, api, RECORD_OUTSIDE);
 }
 /* Leaves without a record. */
 static inline void record_leave(struct record_call *call)
 {
-    /* For a signal handler on this thread: busy after everything that it guards. */
+    /* Release: what the call stored comes before the thread's being nowhere. And for a signal handler on this
+     * thread: busy after everything that it guards. */
+    atomic_store_explicit(&call->thread->peer->at, RECORD_AT_NOTHING, memory_order_release);
     atomic_signal_fence(memory_order_seq_cst);
     call->thread->busy = false;
 }
@@ -114,11 +140,13 @@ void record_alloc(struct record_call *call, int result, enum cap_memory_kind kin
  * record_free() writes it, or puts it back when the real call failed. A storage that is not in the table is
  * counted, and the call recorded. */
 struct record_storage {
-    uint64_t address, bytes, storage, owner, alloc_tick;
-    uint16_t step; /* of the span it was made in, CAP_FLAG_STEP form */
+    uint64_t address, bytes, owner, alloc_tick;
+    uint64_t generation; /* of the session that its allocation is in, 0: in none; its number there: */
+    uint64_t storage;
+    int32_t tid;
+    uint16_t api, step; /* of the call, and of the span it was made in, CAP_FLAG_STEP form */
     uint8_t kind, device;
-    bool known;    /* it was in the live table */
-    bool recorded; /* its allocation is in the trace or in a ring */
+    bool known; /* it was in the live table */
 };
 void record_free_begin(struct record_call *call, uint64_t address, struct record_storage *storage);
 void record_free(struct record_call *call, int result, const struct record_storage *storage, uint32_t stream);
@@ -138,14 +166,14 @@ void record_owner_end(struct record_call *call, uint64_t owner, enum cap_end_rea
 void record_sample(struct record_call *call, uint8_t device, uint64_t used, uint64_t free, uint64_t reserved,
                    uint64_t capacity);
 
-/* Spans. A begin gives the number to end it with, 0 when it was not recorded. Ends always have room (see
- * ring.h). */
+/* Spans. A begin gives the number to end it with, unique in the process, 0 when there was no place for it.
+ * Ends always have room (see ring.h). */
 uint32_t record_span_begin(enum cap_span_source source, uint32_t name);
 void record_span_end(uint32_t span);
 
 /* The same inside of a call that was entered and is left by the caller. Those that are open inside of it
  * stay: an explicit span ends only when no other one is open in it on its thread. */
-uint32_t record_span_open(const struct record_call *call, enum cap_span_source source,
+uint32_t record_span_open(struct record_call *call, enum cap_span_source source,
                           const struct record_range *range);
 enum record_span_place {
     RECORD_SPAN_FOUND,
@@ -153,7 +181,7 @@ enum record_span_place {
     RECORD_SPAN_NOT_INNERMOST, /* explicit ones are open in it: nothing was done */
     RECORD_SPAN_NOT_AROUND,    /* the other one is not directly around it: nothing was done */
 };
-enum record_span_place record_span_close_explicit(const struct record_call *call, uint32_t span);
+enum record_span_place record_span_close_explicit(struct record_call *call, uint32_t span);
 /* Has the end of an open span write a call edge as well, from the one around it. caller: 0, or the explicit
  * one that must be that. */
 enum record_span_place record_span_call_edge(const struct record_call *call, uint32_t caller,
@@ -180,9 +208,9 @@ void record_range_end(struct record_call *call, uint64_t range);
  */
 void record_name(const char *kind, const char *identity, const char *name, size_t length);
 
-/* The number of a string in the capture file, kept for the session. Lock-free when it is known already; for
- * use on a first encounter (kernel names, range names), and to be cached by the caller. 0 is the empty
- * string; also when there is no room, or no session is open. */
+/* The number of a string, which it keeps for the life of the process, and in forked children. Lock-free when
+ * it is known already; for use on a first encounter (kernel names, range names), and to be cached by the
+ * caller. 0 is the empty string; also when there is no room, or nothing is ever recorded. */
 uint32_t record_string(const char *bytes, size_t length);
 
 /* The same for a text that ends with NUL; quick for one that the calling thread has given before from the
@@ -203,6 +231,9 @@ enum record_gap {
 };
 void record_gap(enum record_gap gap, uint64_t count);
 
+/* Waits until the device has done all that the program has asked of it so far. False: some of it may be
+ * left. Given by the hooks, called at the ends of regions on the thread that they begin and end on. */
+extern bool (*record_synchronise)(void);
 /* The end of the process as a program sees it: drain, write, rename. Idempotent. limit_ms bounds the wait for
  * the writer; 0 means as long as it makes progress. */
 void record_finish(unsigned limit_ms);

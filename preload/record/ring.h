@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/capture.h"
 
@@ -18,12 +19,12 @@
 /* One page that the kernel fills with zeros in a forked child (MADV_WIPEONFORK): so a child finds itself
  * without a session and with every lock open, whatever its parent's threads were doing. */
 struct record_page {
-    /* The session that is open; 0 while none is, RECORD_GENERATION_NONE after its end. A thread whose own
-     * generation is the same may record. */
+    /* The session that is open; 0 or RECORD_GENERATION_NONE while none is. A thread whose own generation is
+     * the same may record. */
     _Atomic uint64_t generation;
     _Atomic uint32_t state; /* enum session_state */
-    _Atomic uint32_t open_lock, rings_lock, strings_lock, deferred_lock, ranges_lock, names_lock, device_lock,
-        rate_lock;
+    _Atomic uint32_t open_lock, rings_lock, strings_lock, deferred_lock, ranges_lock, names_lock;
+    _Atomic uint32_t peers_lock, device_lock, rate_lock;
     _Atomic uint32_t progress; /* the writer adds 1 after each publication; futex */
     _Atomic uint32_t waiters;  /* producers that wait for progress */
     _Atomic uint32_t wake;     /* 1: the writer is asked to look now; futex */
@@ -60,20 +61,47 @@ struct record_open_span {
     uint16_t step;             /* CAP_FLAG_STEP form: its own, or that of the innermost one around it */
     uint8_t source;            /* enum cap_span_source */
     bool call_edge;            /* its end writes an edge from the span around it */
+    bool clipped;              /* the writer's: it was open when the session began */
     struct record_range range; /* to begin it anew */
 };
 
+/* Where a thread is, for the one that closes a session. */
+enum record_at {
+    RECORD_AT_NOTHING,
+    RECORD_AT_CALL, /* inside a hook, of the session that it has joined */
+    RECORD_AT_SLOT, /* about to store into a slot, or storing */
+};
+/* What other threads look at of a thread. Outlives it, and is another thread's then. */
+struct record_peer {
+    _Atomic uint32_t at; /* enum record_at */
+    /* Outside of a session its owner holds it to change depth and the stack below depth, and joins under it;
+     * whoever closes a session holds it to read them. In a session the owner needs none: its stack is not
+     * read then. */
+    _Atomic uint32_t lock;
+    uint64_t generation; /* the last session that it has joined */
+    int32_t tid;         /* 0: nobody's */
+    uint32_t depth;
+    struct record_peer *next;
+    struct record_open_span stack[RECORD_DEPTH_MAX]; /* depth of them are open */
+};
+extern struct record_peer record_nobody; /* of threads that have none yet: written to, never read */
+
 struct record_thread {
-    uint64_t generation;
-    uint64_t head;     /* what ring->head holds */
-    uint64_t check_at; /* below it there is room, known without looking at tail */
+    uint64_t generation; /* the session that it has joined */
+    uint64_t head;       /* what ring->head holds */
+    uint64_t check_at;   /* below it there is room, known without looking at tail */
     uint64_t mask;
     struct cap_record *slots;
     struct cap_ring *ring;
-    struct record_open_span *stack; /* RECORD_DEPTH_MAX entries; depth of them are open */
-    uint32_t depth;
-    uint32_t span;      /* innermost open one that is recorded, or the measured region */
-    uint32_t span_next; /* block of span numbers that this thread may give out */
+    struct record_peer *peer;
+    uint32_t span; /* innermost open one that is recorded, or base */
+    uint32_t base; /* what it hangs under outside of all spans: the measured region, or the root */
+    /* Entries of its stack, from the bottom, that are no spans of the trace: they were open when it opened
+     * the region. The topmost of these is the region itself when region_here. */
+    uint32_t around;
+    bool region_here;
+    uint32_t handle_next, handle_limit; /* block of numbers of explicit spans */
+    uint32_t span_next;                 /* block of span numbers that this thread may give out */
     uint32_t span_limit;
     uint32_t ring_index;
     int32_t tid;
@@ -87,6 +115,10 @@ struct record_thread {
     } beyond[RECORD_BEYOND_MAX];
 };
 extern __thread struct record_thread record_self __attribute__((tls_model("initial-exec")));
+
+/* Producers order with a fence of their own, because the kernel does not do it for them (membarrier). Chosen
+ * before anything is recorded. */
+extern bool record_fences;
 
 extern bool record_tsc; /* ticks are the TSC's (or the architecture's counter), not CLOCK_MONOTONIC's */
 
@@ -119,10 +151,32 @@ enum ring_room {
 /* The same for `count` slots in a row. */
 struct cap_record *ring_slot_slow(struct record_thread *thread, enum ring_room room, unsigned count);
 
+/* From here to ring_window_close() the thread may touch its ring: whoever closes the session waits for it
+ * before the ring goes. False: the session has ended, the ring is not to be touched. */
+static inline bool ring_window_open(struct record_thread *thread)
+{
+    atomic_store_explicit(&thread->peer->at, RECORD_AT_SLOT, memory_order_relaxed);
+    /* Orders the store of `at` before the load of the generation: either that load sees that the session is
+     * being closed, or the closer, which stores the generation first and then loads `at`, sees the store. The
+     * processor's part of it is done by the closer's membarrier; where there is none, here. */
+    if (unlikely(record_fences))
+        atomic_thread_fence(memory_order_seq_cst);
+    else
+        atomic_signal_fence(memory_order_seq_cst);
+    return likely(thread->generation == atomic_load_explicit(&record_page->generation, memory_order_relaxed));
+}
+
+static inline void ring_window_close(struct record_thread *thread)
+{
+    /* Release: all stores into the ring come before it. */
+    atomic_store_explicit(&thread->peer->at, RECORD_AT_CALL, memory_order_release);
+}
+
 /* The next slot, to be filled and committed; NULL: no room, or the session has ended under this call. */
 static inline struct cap_record *ring_slot(struct record_thread *thread, enum ring_room room)
 {
-    if (unlikely(thread->head >= thread->check_at)) return ring_slot_slow(thread, room, 1);
+    if (unlikely(!ring_window_open(thread) || thread->head >= thread->check_at))
+        return ring_slot_slow(thread, room, 1);
     return &thread->slots[thread->head & thread->mask];
 }
 
@@ -139,7 +193,7 @@ static inline struct cap_record *ring_slots(struct record_thread *thread, enum r
 {
     uint64_t gap = ring_gap(thread, count);
 
-    if (unlikely(thread->head + gap + count > thread->check_at)) {
+    if (unlikely(!ring_window_open(thread) || thread->head + gap + count > thread->check_at)) {
         struct cap_record *slot = ring_slot_slow(thread, room, count);
 
         if (!slot) return NULL;
@@ -158,6 +212,7 @@ static inline void ring_commit(struct record_thread *thread)
     thread->head++;
     /* Release: the stores into the slot come before the store of head that makes it the writer's. */
     atomic_store_explicit(&thread->ring->head, thread->head, memory_order_release);
+    ring_window_close(thread);
 }
 
 static inline void ring_commit_slots(struct record_thread *thread, unsigned count)
@@ -165,9 +220,10 @@ static inline void ring_commit_slots(struct record_thread *thread, unsigned coun
     thread->head += ring_gap(thread, count) + count;
     /* Release: as in ring_commit(), of all the slots at once. */
     atomic_store_explicit(&thread->ring->head, thread->head, memory_order_release);
+    ring_window_close(thread);
 }
 
-/* One more record of this thread is lost. */
+/* One more record of this thread is lost. Inside of a window. */
 static inline void ring_lose(struct record_thread *thread)
 {
     /* The owner alone writes it: no read-modify-write needed. */
@@ -178,8 +234,10 @@ static inline void ring_lose(struct record_thread *thread)
 
 /* ---- off the hot path ---- */
 
-/* Gives the calling thread a ring and the open session's generation. False: none to be had. */
-bool ring_acquire(struct record_thread *thread);
+/* Has the calling thread join this session, with a ring, and begins its open ranges there. False: none to be
+ * had, or the session has ended. opener: the thread that opens the session; the session is not open yet, and
+ * its ranges enclose the region. */
+bool ring_acquire(struct record_thread *thread, uint64_t generation, bool opener);
 /* Gives the ring back: its open spans end, the writer drains and frees it. */
 void ring_retire(struct record_thread *thread);
 /* Makes one more free ring; false: no room in the directory, the limit or the file. whole: with all of its
@@ -187,10 +245,35 @@ void ring_retire(struct record_thread *thread);
 bool ring_prepare(bool whole);
 /* Brings in the pages that rings made in haste lack. */
 void ring_populate(void);
+/* Before the first session of a process in which sessions come and go. */
+void rings_will_leave(void);
+/* Waits until no thread touches a ring of the session whose generation is none any more, or is about to take
+ * one. False: one did not leave in time, or the kernel cannot tell; the rings must stay where they are.
+ * *calls: threads that are inside a call of this session. */
+bool rings_leave(uint64_t generation, uint64_t *calls);
+/* Unmaps all rings; leak: lets them be, and forgets them. */
+void rings_unmap(bool leak);
 /* Once for the process. */
 void ring_init(void);
 /* Ends the innermost open span of the thread, which the program never ended. */
 void record_span_close(struct record_thread *thread);
+
+static inline int32_t thread_tid(struct record_thread *thread)
+{
+    if (unlikely(!thread->tid)) thread->tid = (int32_t)gettid();
+    return thread->tid;
+}
+
+/* The calling thread has a peer; false: no memory for one. */
+bool ring_peer(struct record_thread *thread);
+/* peer.c: the calling thread's own, made at first; false: no memory. */
+bool peer_take(struct record_thread *thread);
+/* Its thread has ended. */
+void peer_give(struct record_thread *thread);
+/* All that were ever made, the latest first. */
+struct record_peer *peer_first(void);
+/* In a forked child: the others' threads are not there. */
+void peers_forked(void);
 
 /* Records that found no room though they must be written: kept in memory until the writer takes them. */
 struct deferred {
@@ -198,7 +281,8 @@ struct deferred {
     uint32_t ring;
     int32_t tid;
 };
-void deferred_add(const struct record_thread *thread, const struct cap_record *record);
+/* Keeps it for this session; lets it go when that is not open any more. */
+void deferred_add(uint64_t generation, const struct cap_record *record, uint32_t ring, int32_t tid);
 struct deferred_block {
     struct deferred_block *next;
     uint32_t used;
@@ -206,6 +290,7 @@ struct deferred_block {
 };
 /* All that there are, the oldest first; the caller unmaps each block. */
 struct deferred_block *deferred_take(void);
-void deferred_reset(void);
+/* Records of this session are kept from now on; 0: of none, and those that there are go. */
+void deferred_open(uint64_t generation);
 
 #endif

@@ -1,5 +1,6 @@
 /* Rings off the hot path: taking, making and giving back, waiting for room, and records that found none. */
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,12 +9,21 @@
 #include "preload/drain/writer.h"
 #include "preload/record/lock.h"
 #include "preload/record/record.h"
+#include "preload/record/region.h"
 #include "preload/record/session.h"
 
-enum { SMALLEST_RING = 64 << 10, HASTE_BYTES = 256 << 10, WAIT_NS = 10 * 1000 * 1000, WAIT_SPINS = 200 };
+enum {
+    SMALLEST_RING = 64 << 10,
+    HASTE_BYTES = 256 << 10,
+    WAIT_NS = 10 * 1000 * 1000,
+    WAIT_SPINS = 200,
+    LEAVE_NS = 200 * 1000 * 1000, /* how long a thread may take to fill its slot */
+    LEAVE_NAP_NS = 20 * 1000,
+};
 
-__thread struct record_thread record_self
-    __attribute__((tls_model("initial-exec"))) = {.generation = RECORD_GENERATION_THREAD};
+__thread struct record_thread record_self __attribute__((tls_model("initial-exec"))) = {
+    .generation = RECORD_GENERATION_THREAD, .peer = &record_nobody};
+bool record_fences;
 
 static pthread_key_t thread_key;
 
@@ -22,8 +32,10 @@ static void thread_ended(void *self)
     struct record_thread *thread = self;
     int past = errno;
 
+    region_thread_ends(thread);
     if (thread->generation == atomic_load_explicit(&record_page->generation, memory_order_relaxed))
         ring_retire(thread);
+    peer_give(thread);
     errno = past;
 }
 
@@ -84,25 +96,24 @@ static bool make_ring(uint32_t index, bool whole)
 {
     struct cap_ring *ring = &session.rings[index];
     struct ring_view *view = &session.views[index];
-    size_t stack_bytes = RECORD_DEPTH_MAX * sizeof *view->stack;
+    size_t open_bytes = RECORD_DEPTH_MAX * sizeof *view->open;
     uint64_t bytes = next_ring_bytes(), offset = session.slots_offset + session.slots_bytes;
-    char *stacks;
-    void *slots;
+    void *slots, *open;
 
     if (!bytes || file_allocate(&session.capture, offset, bytes)) return false;
     slots = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_descriptor(&session.capture),
                  (off_t)offset);
     if (slots == MAP_FAILED) return false;
     populate(slots, whole || bytes < HASTE_BYTES ? bytes : HASTE_BYTES);
-    stacks = map_private(2 * stack_bytes);
-    if (!stacks) {
+    open = map_private(open_bytes);
+    if (!open) {
         munmap(slots, bytes);
         return false;
     }
     session.slots_bytes += bytes;
     *view = (struct ring_view){.slots = slots,
-                               .stack = (struct record_open_span *)stacks,
-                               .open = (struct record_open_span *)(stacks + stack_bytes),
+                               .slot_count = (uint32_t)(bytes / CAP_SLOT),
+                               .open = open,
                                .populated = whole || bytes <= HASTE_BYTES};
     ring->slots_offset = offset;
     ring->slots = (uint32_t)(bytes / CAP_SLOT);
@@ -156,44 +167,137 @@ static void enter_ring(struct record_thread *thread, uint32_t index)
     thread->mask = ring->slots - 1;
     thread->head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     thread->check_at = thread->head; /* the first record looks at tail */
-    thread->stack = session.views[index].stack;
-    thread->depth = 0;
-    memset(thread->beyond, 0, sizeof thread->beyond);
-    thread->any_beyond = false;
-    thread->span = CAP_SPAN_REGION;
-    thread->step = 0;
     thread->span_next = thread->span_limit = 0;
 }
 
-bool ring_acquire(struct record_thread *thread)
+bool ring_peer(struct record_thread *thread)
 {
-    int64_t index;
+    if (thread->peer != &record_nobody) return true;
+    if (!peer_take(thread)) return false;
+    pthread_setspecific(thread_key, thread);
+    return true;
+}
 
+bool ring_acquire(struct record_thread *thread, uint64_t generation, bool opener)
+{
+    int64_t index = -1;
+    bool open;
+
+    if (!ring_peer(thread)) return false;
     lock_take(&record_page->rings_lock);
-    index = find_free();
-    if (index < 0 && ring_prepare_locked(false)) index = find_free();
+    /* Whoever closes the session takes away the generation, then waits for this lock. */
+    open = opener || atomic_load_explicit(&record_page->generation, memory_order_relaxed) == generation;
+    if (open) index = find_free();
+    if (open && index < 0 && ring_prepare_locked(false)) index = find_free();
     if (index >= 0) enter_ring(thread, (uint32_t)index);
     lock_give(&record_page->rings_lock);
     if (index < 0) {
+        if (!open) return false;
         atomic_fetch_add_explicit(&session.header->lost_without_ring, 1, memory_order_relaxed);
         writer_wake(); /* it may find one */
         return false;
     }
-    pthread_setspecific(thread_key, thread);
-    thread->generation = atomic_load_explicit(&record_page->generation, memory_order_relaxed);
+    lock_take(&thread->peer->lock);
+    thread->peer->generation = generation;
+    lock_give(&thread->peer->lock);
+    thread->generation = generation;
+    span_join(thread, opener);
     return true;
 }
 
 void ring_retire(struct record_thread *thread)
 {
     thread->busy = true;
-    while (thread->depth > 0)
+    while (thread->peer->depth > thread->around)
         record_span_close(thread);
+    if (ring_window_open(thread)) /* Release: all of the thread's records come before its leaving. */
+        atomic_store_explicit(&thread->ring->state, CAP_RING_RETIRED, memory_order_release);
+    ring_window_close(thread);
     thread->generation = RECORD_GENERATION_THREAD;
-    /* Release: all of the thread's records come before its leaving. */
-    atomic_store_explicit(&thread->ring->state, CAP_RING_RETIRED, memory_order_release);
     thread->ring = NULL;
     thread->busy = false;
+}
+
+/* ---- leaving a session ---- */
+
+static void choose_fences(void)
+{
+    record_fences = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
+}
+
+void rings_will_leave(void)
+{
+    static bool chosen;
+
+    if (!chosen) choose_fences();
+    chosen = true;
+}
+
+/* Orders, on every thread, what it stored before with what it loads behind. False: the kernel refuses now,
+ * and the producers had counted on it. */
+static bool fence_all(void)
+{
+    if (record_fences) {
+        /* The closer's half: the store of the generation before the loads of `at`. */
+        atomic_thread_fence(memory_order_seq_cst);
+        return true;
+    }
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return true;
+    choose_fences(); /* not registered in this process, a forked one, or forbidden since */
+    if (!record_fences && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return true;
+    record_fences = true;
+    return false;
+}
+
+/* Waits until the thread is not in a window; false: it stays there. */
+static bool wait_for_peer(struct record_peer *peer, uint64_t *rest_ns)
+{
+    const struct timespec nap = {0, LEAVE_NAP_NS};
+
+    for (int i = 0;; i++) {
+        /* Acquire: what it stored into its ring comes before. */
+        if (atomic_load_explicit(&peer->at, memory_order_acquire) != RECORD_AT_SLOT) return true;
+        if (i < WAIT_SPINS) {
+            cpu_relax();
+        } else if (*rest_ns < LEAVE_NAP_NS) {
+            return false;
+        } else {
+            nanosleep(&nap, NULL);
+            *rest_ns -= LEAVE_NAP_NS;
+        }
+    }
+}
+
+bool rings_leave(uint64_t generation, uint64_t *calls)
+{
+    uint64_t rest_ns = LEAVE_NS;
+    bool left;
+
+    *calls = 0;
+    /* Who is taking a ring has it when the lock is had; who comes later sees that there is none. */
+    lock_take(&record_page->rings_lock);
+    lock_give(&record_page->rings_lock);
+    left = fence_all();
+    for (struct record_peer *peer = peer_first(); peer; peer = peer->next) {
+        if (peer == record_self.peer) continue;
+        left &= wait_for_peer(peer, &rest_ns);
+        lock_take(&peer->lock);
+        *calls += peer->generation == generation &&
+                  atomic_load_explicit(&peer->at, memory_order_relaxed) != RECORD_AT_NOTHING;
+        lock_give(&peer->lock);
+    }
+    return left;
+}
+
+void rings_unmap(bool leak)
+{
+    for (uint32_t i = 0; i < CAP_RINGS_MAX && session.views[i].slots; i++) {
+        struct ring_view *view = &session.views[i];
+
+        if (!leak) munmap(view->slots, (size_t)view->slot_count * CAP_SLOT);
+        munmap(view->open, RECORD_DEPTH_MAX * sizeof *view->open);
+        *view = (struct ring_view){.slots = NULL};
+    }
 }
 
 /* ---- room ---- */
@@ -236,17 +340,21 @@ static bool wait_for_room(struct record_thread *thread, unsigned count)
     }
 }
 
+/* In a window, which is closed again when there is no slot. */
 struct cap_record *ring_slot_slow(struct record_thread *thread, enum ring_room room, unsigned count)
 {
     int past = errno;
     bool ok;
 
-    if (thread->generation != atomic_load_explicit(&record_page->generation, memory_order_relaxed))
+    if (thread->generation != atomic_load_explicit(&record_page->generation, memory_order_relaxed)) {
+        ring_window_close(thread);
         return NULL;
+    }
     ok = look(thread, room, count) ||
          (session.settings.overflow == CG_OVERFLOW_BLOCK && wait_for_room(thread, count)) ||
          (room == RING_MUST && look(thread, room, count));
     if (!ok && room == RING_MAY_DROP) ring_lose(thread);
+    if (!ok) ring_window_close(thread);
     errno = past;
     return ok ? &thread->slots[thread->head & thread->mask] : NULL;
 }
@@ -254,19 +362,44 @@ struct cap_record *ring_slot_slow(struct record_thread *thread, enum ring_room r
 /* ---- records without room that must not be lost ---- */
 
 static struct deferred_block *first_block, *last_block;
+static uint64_t deferred_generation; /* these three under deferred_lock */
 static _Atomic bool deferred_any;
 
-void deferred_reset(void)
+/* Called with deferred_lock held. */
+static struct deferred_block *take_all(void)
 {
-    first_block = last_block = NULL; /* a parent's, in a child: left alone */
-    deferred_any = false;
+    struct deferred_block *taken = first_block;
+
+    first_block = last_block = NULL;
+    atomic_store_explicit(&deferred_any, false, memory_order_relaxed);
+    return taken;
 }
 
-void deferred_add(const struct record_thread *thread, const struct cap_record *record)
+void deferred_open(uint64_t generation)
 {
     struct deferred_block *block;
 
     lock_take(&record_page->deferred_lock);
+    deferred_generation = generation;
+    block = take_all();
+    lock_give(&record_page->deferred_lock);
+    while (block) {
+        struct deferred_block *next = block->next;
+
+        munmap(block, sizeof *block);
+        block = next;
+    }
+}
+
+void deferred_add(uint64_t generation, const struct cap_record *record, uint32_t ring, int32_t tid)
+{
+    struct deferred_block *block;
+
+    lock_take(&record_page->deferred_lock);
+    if (generation != deferred_generation) {
+        lock_give(&record_page->deferred_lock);
+        return;
+    }
     block = last_block;
     if (!block || block->used == sizeof block->items / sizeof *block->items) {
         block = map_private(sizeof *block);
@@ -275,7 +408,7 @@ void deferred_add(const struct record_thread *thread, const struct cap_record *r
         if (!first_block) first_block = block;
     }
     if (block) {
-        block->items[block->used++] = (struct deferred){*record, thread->ring_index, thread->tid};
+        block->items[block->used++] = (struct deferred){*record, ring, tid};
         atomic_store_explicit(&deferred_any, true, memory_order_relaxed);
     } else {
         atomic_fetch_add_explicit(&session.header->lost_without_ring, 1, memory_order_relaxed);
@@ -289,9 +422,7 @@ struct deferred_block *deferred_take(void)
 
     if (!atomic_load_explicit(&deferred_any, memory_order_relaxed)) return NULL;
     lock_take(&record_page->deferred_lock);
-    taken = first_block;
-    first_block = last_block = NULL;
-    atomic_store_explicit(&deferred_any, false, memory_order_relaxed);
+    taken = take_all();
     lock_give(&record_page->deferred_lock);
     return taken;
 }

@@ -1,4 +1,5 @@
-/* The session: one for each process that records something, from its first recordable event to its end. */
+/* The session: what is captured into one trace. One for each process that records something, from its first
+ * recordable event to its end; or several, one after the other, each of a region of the program. */
 #ifndef CGTRACE_PRELOAD_RECORD_SESSION_H
 #define CGTRACE_PRELOAD_RECORD_SESSION_H
 
@@ -8,14 +9,18 @@
 #include <sys/types.h>
 
 #include "common/capture.h"
-#include "preload/file.h"
-#include "preload/record/ring.h"
 #include "common/settings.h"
+#include "preload/file.h"
+#include "preload/record/capture_session.h"
+#include "preload/record/ring.h"
 
 enum session_state {
-    SESSION_CLOSED, /* nothing recorded yet (also: a forked child) */
+    SESSION_CLOSED,  /* nothing met yet (also: a forked child) */
+    SESSION_WAITING, /* sessions come and go, and none is open */
+    SESSION_OPENING,
     SESSION_OPEN,
     SESSION_CLOSING,
+    SESSION_LAST_LIVE = SESSION_CLOSING,
     SESSION_ENDED,
     SESSION_DISABLED, /* by a setting, or because it could not be opened */
 };
@@ -23,11 +28,11 @@ enum session_state {
 /* What of a ring is in this process' own memory. */
 struct ring_view {
     struct cap_record *slots;
-    struct record_open_span *stack; /* of the owner */
-    struct record_open_span *open;  /* the writer's: spans begun and written, not ended; depth of them */
+    uint32_t slot_count;
     uint32_t open_depth;
-    _Atomic bool populated; /* all of its pages are there */
-    uint64_t drained;       /* the writer's: slots that it has formatted */
+    struct record_open_span *open; /* the writer's: spans begun and written, not ended; open_depth of them */
+    _Atomic bool populated;        /* all of its pages are there */
+    uint64_t drained;              /* the writer's: slots that it has formatted */
 };
 
 struct session_device {
@@ -37,21 +42,51 @@ struct session_device {
 };
 enum { SESSION_DEVICES = 64 };
 
+/* What the first line says of the run: the settings', or what a session was asked for with. */
+struct session_run {
+    char entrypoint[256];
+    unsigned phase; /* enum cg_phase_setting */
+    uint64_t capture_step, warmup_steps;
+    struct capture_text correlation;              /* empty: the format's default */
+    struct capture_text identity, contract, tags; /* JSON objects; empty: none, of tags: the setting's */
+    bool synchronised;                            /* with the device, at both ends of the region */
+    void *copies;                                 /* where the texts are, when they are the session's own */
+    size_t copies_bytes;
+};
+
+/* The traces of this process that are in place. */
+struct session_sum {
+    uint64_t traces, records, lost, overhead_ns, time_ns;
+    char first[1024];
+};
+
 struct session {
     struct settings settings;
     bool settings_good;
+    _Atomic bool comes_and_goes; /* several, one after the other, each of a region; not the whole process */
     char settings_error[512];
     bool quiet;
     pid_t pid;
     int32_t rank;
     unsigned families; /* enum cg_record_family */
 
+    struct capture_text identity, contract; /* of the settings' files */
+    uint64_t number;                        /* of the session in the process, from 1 */
+    uint64_t generation;
+    struct session_sum placed;
+    const char *output;    /* template of its path, where it was asked for with one */
+    _Atomic bool measured; /* the program has begun its own measured span */
+    struct session_run run;
+    struct cap_region region;
+    _Atomic uint64_t opened; /* tick of time 0 */
+
     struct file capture, part;
-    size_t map_bytes;
+    size_t map_bytes;          /* kept for header to strings: the same place for every session */
     struct cap_header *header; /* the capture file up to the slots */
     struct cap_publication *publication;
     struct cap_ring *rings;
-    char *strings;
+    const char *_Atomic strings;       /* strings.c: the process' own, not those of the file */
+    uint32_t api_first;                /* number of the name of entry point 0 */
     uint64_t slots_offset;             /* of the first slot in the file */
     uint64_t slots_bytes, slots_limit; /* given to rings, and at most */
     struct ring_view views[CAP_RINGS_MAX];
@@ -66,14 +101,23 @@ struct session {
     uint32_t record_ns_1024;                    /* cost of one record, 1024ths of a nanosecond */
 
     char trace_path[1024];
-    char host[65], entrypoint[256], run_id[64], timestamp[32];
+    char host[65], run_id[64], timestamp[32];
     int driver;
     struct session_device devices[SESSION_DEVICES];
 };
 extern struct session session;
 
+enum { STRINGS_BYTES = 16 << 20 }; /* of all strings of a process */
+
 /* span.c: the next number of a span. */
 uint32_t span_number(struct record_thread *thread);
+/* The thread has just joined the session: begins its open ranges there, cut at the session's start. opener:
+ * they enclose the region instead. */
+void span_join(struct record_thread *thread, bool opener);
+/* The region ends on this thread at this tick: what is open inside of it ends in the trace. */
+void span_cut(struct record_thread *thread, uint64_t tick);
+/* Takes the entry at `at`, which is no span of the trace, out of the thread's stack. */
+void span_take_out(struct record_thread *thread, uint32_t at);
 /* The step that a name says, in CAP_FLAG_STEP form. */
 uint16_t span_step(uint32_t name);
 /* Fills a slot, but for its own type: what a range says of itself. */
@@ -82,29 +126,61 @@ void span_fill(struct cap_record *slot, uint64_t begin, uint32_t span, uint32_t 
 
 /* Reads the settings, once; the library's constructor, for those that may come before it. */
 void session_load(void);
-/* Opens the session when none is open; safe from several threads. False: none, and none can be had. */
-bool session_open(void);
+/* The first thing that the process meets: opens the session of the whole process if this opens one, or makes
+ * ready for those that come and go. The state after it. */
+uint32_t session_first(bool opens);
 
 /* rate.c: fixes the clock's rate for good; safe from several threads. */
 void session_fix_rate(void);
 /* The same once it can be measured well: up to CLOCK_RATE_NS after the opening it waits. */
 void session_wait_for_rate(void);
 
-/* session.header->gaps and its kind, without a session too. */
-uint64_t session_lost(uint32_t ring);
+struct capture_request;
+/* Opens a session, from WAITING (or CLOSED, when it is the whole process'). The caller has made the state
+ * OPENING, and is the only one. thread: the opener, who joins it; NULL: nobody yet. NULL, and the session is
+ * open; or why not, and what is made so far is gone again. */
+const char *session_open(const struct capture_request *request, const struct cap_region *region,
+                         struct record_thread *thread);
 
-/* strings.c: empties the table of known strings; part of opening. */
-bool strings_reset(void);
-/* Takes over a parent's strings, each under its number: what hooks remember of them stays right in a forked
- * child. False: no room. */
-bool strings_inherit(const char *strings, uint64_t bytes);
-/* Appends without looking whether it is known; 0: no room. */
-uint32_t strings_append(const char *bytes, size_t length, unsigned step);
+/* From CLOSED on: sessions come and go. */
+void session_come_and_go(void);
 
-/* range.c: forgets all open ranges; part of opening. */
+struct session_end {
+    uint64_t tick;      /* end of the region; 0: when the last record was made */
+    bool clipped;       /* the region was not ended by the program */
+    const char *how;    /* the word for terminal.end */
+    const char *reason; /* NULL: complete; else failed */
+    unsigned limit_ms;  /* how long to wait for the writer at most; 0: as long as it makes progress */
+};
+/* Closes the session, whose state the caller has made CLOSING: drains, ends the trace, puts it in place, and
+ * makes ready for the next one, with state WAITING, where there may be one. False: the trace is not complete.
+ */
+bool session_close(const struct session_end *end);
+
+/* capture_run.c: what is the process'; then what is the session's. */
+void run_describe_process(void);
+/* 0, or an errno. */
+int run_describe(const struct capture_request *request);
+void run_describe_time(int64_t realtime_ns);
+void run_forget(void);
+/* Room that session.run and what belongs to it needs in the first line at most. */
+size_t run_bound(void);
+
+/* strings.c: makes the strings' place, once for the process; false: no memory. */
+bool strings_ready(void);
+/* From now on each string is in the capture file too; those that there are at once. False: no room. */
+bool strings_attach(void);
+void strings_detach(void);
+
+/* range.c: forgets all open ranges; for a forked child. */
 void ranges_reset(void);
-/* The open ranges one by one, taken out, as spans that end at this tick. False: no more. */
-bool ranges_take(struct cap_record *record, uint64_t end_tick, int32_t *tid);
+/* Before ranges_next(). */
+void ranges_rewind(void);
+/* The open ranges one by one, as spans that end at this tick. False: no more. */
+bool ranges_next(struct cap_record *record, uint64_t end_tick, int32_t *tid);
+/* The same of the open ranges of threads that have not joined this session. */
+void peers_rewind(void);
+bool peers_next(struct cap_record *record, uint64_t end_tick, int32_t *tid);
 
 /* names.c. Names may be added from now on; part of opening. */
 void names_reset(void);

@@ -1,8 +1,14 @@
 /* Spans: a stack for each thread. Explicit spans and pushed ranges stand on it together, in the order in
  * which they began; the stacks that ranges nest on (NVTX's domains) are those of its entries with one number.
+ * Where sessions come and go a thread's stack is kept between them: what is open when one begins is cut
+ * there.
  */
+#include <string.h>
+
 #include "common/event_table.h"
+#include "preload/record/lock.h"
 #include "preload/record/record.h"
+#include "preload/record/region.h"
 #include "preload/record/session.h"
 
 enum { SPAN_BLOCK = 1024 };
@@ -51,15 +57,26 @@ void span_fill(struct cap_record *slot, uint64_t begin, uint32_t span, uint32_t 
     slot->span_data.payload = range->payload;
 }
 
-static void lost_begin(void)
+static void lost_begin(const struct record_thread *thread)
 {
-    atomic_fetch_add_explicit(&session.lost_type[CAP_SPAN_BEGIN], 1, memory_order_relaxed);
+    if (thread->generation == atomic_load_explicit(&record_page->generation, memory_order_relaxed))
+        atomic_fetch_add_explicit(&session.lost_type[CAP_SPAN_BEGIN], 1, memory_order_relaxed);
+}
+
+/* A span is lost because the stack is full. */
+static void lost_beyond(struct record_thread *thread)
+{
+    if (ring_window_open(thread)) {
+        ring_lose(thread);
+        lost_begin(thread);
+    }
+    ring_window_close(thread);
 }
 
 /* Writes the begin of an entry whose source and range are set, as the innermost one. continues: the span that
  * it was before. Without room it stays, unrecorded. */
 static void begin_entry(struct record_thread *thread, struct record_open_span *open, uint64_t tick,
-                        uint32_t continues)
+                        uint32_t continues, uint16_t flags)
 {
     struct cap_record *slot = ring_slot(thread, RING_MAY_DROP);
 
@@ -68,11 +85,12 @@ static void begin_entry(struct record_thread *thread, struct record_open_span *o
     open->inside = thread->span;
     open->step = open->own_step ? open->own_step : thread->step;
     if (unlikely(!slot)) {
-        lost_begin();
+        lost_begin(thread);
     } else {
         open->span = open->inside = span_number(thread);
         span_fill(slot, tick, open->span, thread->span, (enum cap_span_source)open->source, &open->range);
         slot->type = CAP_SPAN_BEGIN;
+        slot->flags |= flags;
         slot->result = (int32_t)continues;
         ring_commit(thread);
     }
@@ -83,15 +101,17 @@ static void begin_entry(struct record_thread *thread, struct record_open_span *o
 /* What records belong to once the entries from depth on are gone. */
 static inline void settle(struct record_thread *thread, uint32_t depth)
 {
-    thread->depth = depth;
-    thread->span = depth ? thread->stack[depth - 1].inside : (uint32_t)CAP_SPAN_REGION;
-    thread->step = depth ? thread->stack[depth - 1].step : 0;
+    const struct record_open_span *stack = thread->peer->stack;
+
+    thread->peer->depth = depth;
+    thread->span = depth ? stack[depth - 1].inside : thread->base;
+    thread->step = depth ? stack[depth - 1].step : 0;
 }
 
 /* The span that the begin of an entry named as its parent. */
 static uint32_t span_around(const struct record_thread *thread, const struct record_open_span *open)
 {
-    return open > thread->stack ? open[-1].inside : (uint32_t)CAP_SPAN_REGION;
+    return open > thread->peer->stack ? open[-1].inside : thread->base;
 }
 
 /* Writes the end of an entry. */
@@ -119,64 +139,166 @@ static void end_entry(struct record_thread *thread, const struct record_open_spa
     }
     if (likely(slot != &deferred))
         ring_commit(thread);
-    else if (atomic_load_explicit(&record_page->state, memory_order_relaxed) == SESSION_OPEN)
-        deferred_add(thread, slot);
+    else
+        deferred_add(thread->generation, slot, thread->ring_index, thread->tid);
 }
 
 void record_span_close(struct record_thread *thread)
 {
-    end_entry(thread, &thread->stack[thread->depth - 1], record_tick(), CAP_FLAG_CLIPPED_END);
-    settle(thread, thread->depth - 1);
+    uint32_t depth = thread->peer->depth;
+
+    end_entry(thread, &thread->peer->stack[depth - 1], record_tick(), CAP_FLAG_CLIPPED_END);
+    settle(thread, depth - 1);
+}
+
+void span_cut(struct record_thread *thread, uint64_t tick)
+{
+    struct record_open_span *stack = thread->peer->stack;
+
+    for (uint32_t i = thread->peer->depth; i-- > thread->around;) {
+        end_entry(thread, &stack[i], tick, CAP_FLAG_CLIPPED_END);
+        stack[i].span = 0;
+    }
+}
+
+void span_join(struct record_thread *thread, bool opener)
+{
+    struct record_open_span *stack = thread->peer->stack;
+    uint32_t depth = thread->peer->depth;
+    uint64_t opened = atomic_load_explicit(&session.opened, memory_order_relaxed);
+    bool regions = opener && !session.region.own;
+
+    thread->base = regions ? (uint32_t)CAP_SPAN_REGION : session.region.outside;
+    thread->around = regions ? depth : 0;
+    thread->region_here = false;
+    for (uint32_t i = 0; i < thread->around; i++) {
+        stack[i].span = 0;
+        stack[i].inside = thread->base;
+    }
+    settle(thread, thread->around);
+    for (uint32_t i = thread->around; i < depth; i++) {
+        bool before = stack[i].begin < opened;
+
+        begin_entry(thread, &stack[i], before ? opened : stack[i].begin, 0,
+                    before ? CAP_FLAG_CLIPPED_START : 0);
+        thread->peer->depth++;
+    }
 }
 
 /* Ends the entry at `at`. Spans nest, so those inside of it end there too; the ranges among them go on behind
  * it, side by side with it, and so do explicit spans when all_go_on. */
 static void end_at(struct record_thread *thread, uint32_t at, uint64_t tick, bool all_go_on)
 {
-    uint32_t depth = thread->depth;
+    struct record_open_span *stack = thread->peer->stack;
+    uint32_t depth = thread->peer->depth;
 
     for (uint32_t i = depth; i-- > at;)
-        end_entry(thread, &thread->stack[i], tick, 0);
+        end_entry(thread, &stack[i], tick, 0);
     settle(thread, at);
     for (uint32_t i = at + 1; i < depth; i++) {
-        struct record_open_span *open = &thread->stack[thread->depth];
+        struct record_open_span *open = &stack[thread->peer->depth];
 
-        if (thread->stack[i].handle && !all_go_on) continue;
-        *open = thread->stack[i];
+        if (stack[i].handle && !all_go_on) continue;
+        *open = stack[i];
         open->call_edge = false;
         open->range.measured = false; /* there is one measured span: the part before */
-        begin_entry(thread, open, tick, open->span);
-        thread->depth++;
+        begin_entry(thread, open, tick, open->span, 0);
+        thread->peer->depth++;
     }
+}
+
+/* ---- outside of the trace ---- */
+
+/* Puts the entry behind the innermost one on the stack: in the trace, or kept for a session to come. */
+static inline void place(struct record_call *call, struct record_open_span *open)
+{
+    struct record_thread *thread = call->thread;
+
+    if (likely(!call->outside)) {
+        begin_entry(thread, open, call->begin, 0, 0);
+        thread->peer->depth++;
+        return;
+    }
+    open->begin = call->begin;
+    open->span = 0;
+    open->inside = thread->base;
+    open->step = open->own_step ? open->own_step : thread->step;
+    thread->step = open->step;
+    lock_take(&thread->peer->lock);
+    thread->peer->depth++;
+    lock_give(&thread->peer->lock);
+}
+
+void span_take_out(struct record_thread *thread, uint32_t at)
+{
+    struct record_peer *peer = thread->peer;
+    uint16_t step = at ? peer->stack[at - 1].step : 0;
+
+    lock_take(&peer->lock);
+    memmove(&peer->stack[at], &peer->stack[at + 1], (peer->depth - at - 1) * sizeof *peer->stack);
+    peer->depth--;
+    for (uint32_t i = at; i < peer->depth; i++) {
+        step = peer->stack[i].own_step ? peer->stack[i].own_step : step;
+        peer->stack[i].step = step;
+    }
+    lock_give(&peer->lock);
+    thread->step = step;
+    if (at < thread->around) thread->around--;
+}
+
+/* Ends an entry that is no span of the trace: of no session's, around the region, or the region itself. */
+static void end_outside(struct record_call *call, uint32_t at, bool explicit_too)
+{
+    struct record_thread *thread = call->thread;
+
+    if (!call->outside && thread->region_here && at + 1 == thread->around) region_ends(call);
+    for (uint32_t i = thread->peer->depth; explicit_too && call->outside && i-- > at + 1;)
+        if (thread->peer->stack[i].handle) span_take_out(thread, i);
+    span_take_out(thread, at);
+}
+
+static inline bool is_outside(const struct record_call *call, uint32_t at)
+{
+    return call->outside || at < call->thread->around;
 }
 
 /* ---- explicit spans ---- */
 
-uint32_t record_span_open(const struct record_call *call, enum cap_span_source source,
+/* Unique in the process: it may be ended in another session than it began in. */
+static uint32_t handle_number(struct record_thread *thread)
+{
+    static _Atomic uint32_t blocks;
+
+    if (unlikely(thread->handle_next == thread->handle_limit)) {
+        thread->handle_next = atomic_fetch_add_explicit(&blocks, SPAN_BLOCK, memory_order_relaxed);
+        thread->handle_limit = thread->handle_next + SPAN_BLOCK;
+        thread->handle_next += thread->handle_next == 0; /* 0 is none */
+    }
+    return thread->handle_next++;
+}
+
+uint32_t record_span_open(struct record_call *call, enum cap_span_source source,
                           const struct record_range *range)
 {
     struct record_thread *thread = call->thread;
-    uint32_t span = 0;
+    struct record_open_span *open;
 
-    if (unlikely(thread->depth == RECORD_DEPTH_MAX)) {
-        ring_lose(thread);
-        lost_begin();
-    } else if (session.families & CG_RECORD_SPAN) {
-        struct record_open_span *open = &thread->stack[thread->depth];
-
-        open->source = (uint8_t)source;
-        open->call_edge = false;
-        open->level = 0;
-        open->own_step = range_step(range);
-        open->range = *range;
-        begin_entry(thread, open, call->begin, 0);
-        span = open->handle = open->span;
-        if (likely(span))
-            thread->depth++;
-        else
-            settle(thread, thread->depth);
+    if (unlikely(call->outside && !ring_peer(thread))) return 0;
+    if (unlikely(thread->peer->depth == RECORD_DEPTH_MAX)) {
+        lost_beyond(thread);
+        return 0;
     }
-    return span;
+    if (!(session.families & CG_RECORD_SPAN)) return 0;
+    open = &thread->peer->stack[thread->peer->depth];
+    open->source = (uint8_t)source;
+    open->call_edge = false;
+    open->level = 0;
+    open->own_step = range_step(range);
+    open->range = *range;
+    open->handle = handle_number(thread);
+    place(call, open);
+    if (unlikely(region_is(range->name, range->domain))) region_met(call, source, range, 0);
+    return open->handle;
 }
 
 uint32_t record_span_begin(enum cap_span_source source, uint32_t name)
@@ -185,7 +307,7 @@ uint32_t record_span_begin(enum cap_span_source source, uint32_t name)
     struct record_call call;
     uint32_t span;
 
-    if (!record_enter(&call, 0)) return 0;
+    if (!record_enter_followed(&call, 0)) return 0;
     span = record_span_open(&call, source, &range);
     record_leave(&call);
     return span;
@@ -195,11 +317,12 @@ uint32_t record_span_begin(enum cap_span_source source, uint32_t name)
  * inside of it. */
 static inline uint32_t explicit_place(const struct record_thread *thread, uint32_t span, bool *inner)
 {
-    uint32_t depth = thread->depth;
+    const struct record_open_span *stack = thread->peer->stack;
+    uint32_t depth = thread->peer->depth;
 
     *inner = false;
-    for (; depth > 0 && thread->stack[depth - 1].handle != span; depth--)
-        *inner |= thread->stack[depth - 1].handle != 0;
+    for (; depth > 0 && stack[depth - 1].handle != span; depth--)
+        *inner |= stack[depth - 1].handle != 0;
     return depth;
 }
 
@@ -209,16 +332,18 @@ void record_span_end(uint32_t span)
     uint32_t place;
     bool inner;
 
-    if (span == 0 || !record_enter_quiet(&call, 0)) return;
+    if (span == 0 || !record_enter_end(&call, 0)) return;
     place = explicit_place(call.thread, span, &inner);
-    if (place > 0)
-        end_at(call.thread, place - 1, call.begin, false);
-    else
+    if (place == 0)
         record_gap(RECORD_GAP_UNKNOWN_SPAN_END, 1);
+    else if (unlikely(is_outside(&call, place - 1)))
+        end_outside(&call, place - 1, true);
+    else
+        end_at(call.thread, place - 1, call.begin, false);
     record_leave(&call);
 }
 
-enum record_span_place record_span_close_explicit(const struct record_call *call, uint32_t span)
+enum record_span_place record_span_close_explicit(struct record_call *call, uint32_t span)
 {
     struct record_thread *thread = call->thread;
     bool inner;
@@ -226,8 +351,10 @@ enum record_span_place record_span_close_explicit(const struct record_call *call
 
     if (unlikely(!place)) return RECORD_SPAN_NOT_OPEN;
     if (unlikely(inner)) return RECORD_SPAN_NOT_INNERMOST;
-    if (likely(place == thread->depth)) {
-        end_entry(thread, &thread->stack[place - 1], call->begin, 0);
+    if (unlikely(is_outside(call, place - 1))) {
+        end_outside(call, place - 1, false);
+    } else if (likely(place == thread->peer->depth)) {
+        end_entry(thread, &thread->peer->stack[place - 1], call->begin, 0);
         settle(thread, place - 1);
     } else {
         end_at(thread, place - 1, call->begin, true);
@@ -238,13 +365,14 @@ enum record_span_place record_span_close_explicit(const struct record_call *call
 enum record_span_place record_span_call_edge(const struct record_call *call, uint32_t caller, uint32_t callee)
 {
     struct record_thread *thread = call->thread;
+    struct record_open_span *stack = thread->peer->stack;
     bool inner;
     uint32_t place = explicit_place(thread, callee, &inner), around;
 
     if (!place) return RECORD_SPAN_NOT_OPEN;
     around = place - 1;
-    if (caller && (around == 0 || thread->stack[around - 1].handle != caller)) return RECORD_SPAN_NOT_AROUND;
-    thread->stack[place - 1].call_edge = true;
+    if (caller && (around == 0 || stack[around - 1].handle != caller)) return RECORD_SPAN_NOT_AROUND;
+    stack[place - 1].call_edge = true;
     return RECORD_SPAN_FOUND;
 }
 
@@ -253,9 +381,10 @@ enum record_span_place record_span_call_edge(const struct record_call *call, uin
 /* 1 + the place of the innermost range of a stack, 0: it has none. */
 static inline uint32_t innermost(const struct record_thread *thread, uint32_t stack)
 {
-    uint32_t depth = thread->depth;
+    const struct record_open_span *entries = thread->peer->stack;
+    uint32_t depth = thread->peer->depth;
 
-    while (depth > 0 && (thread->stack[depth - 1].handle || thread->stack[depth - 1].range.stack != stack))
+    while (depth > 0 && (entries[depth - 1].handle || entries[depth - 1].range.stack != stack))
         depth--;
     return depth;
 }
@@ -281,8 +410,7 @@ static uint32_t push_beyond(struct record_thread *thread, uint32_t stack)
 {
     uint32_t *count = beyond(thread, stack, true);
 
-    ring_lose(thread);
-    lost_begin();
+    lost_beyond(thread);
     if (!count) return 0;
     thread->any_beyond = true;
     return ++*count;
@@ -291,27 +419,42 @@ static uint32_t push_beyond(struct record_thread *thread, uint32_t stack)
 int record_range_push(struct record_call *call, const struct record_range *range)
 {
     struct record_thread *thread = call->thread;
-    uint32_t around = innermost(thread, range->stack);
-    uint32_t level = around ? thread->stack[around - 1].level + 1 : 0;
+    uint32_t around, level;
 
-    if (unlikely(thread->depth == RECORD_DEPTH_MAX ||
+    if (unlikely(call->outside && !ring_peer(thread))) {
+        record_leave(call);
+        return -1;
+    }
+    around = innermost(thread, range->stack);
+    level = around ? thread->peer->stack[around - 1].level + 1 : 0;
+    if (unlikely(thread->peer->depth == RECORD_DEPTH_MAX ||
                  (thread->any_beyond && beyond(thread, range->stack, false)))) {
         uint32_t count = push_beyond(thread, range->stack);
 
         if (count) level += count - 1;
     } else {
-        struct record_open_span *open = &thread->stack[thread->depth];
+        struct record_open_span *open = &thread->peer->stack[thread->peer->depth];
 
         open->source = CAP_SOURCE_NVTX;
+        open->call_edge = false;
         open->handle = 0;
         open->level = level;
         open->own_step = span_step(range->name);
         open->range = *range;
-        begin_entry(thread, open, call->begin, 0);
-        thread->depth++;
+        place(call, open);
+        if (unlikely(region_is(range->name, range->domain))) region_met(call, CAP_SOURCE_NVTX, range, 0);
     }
     record_leave(call);
     return (int)level;
+}
+
+/* Takes one off the count of ranges that have no place. */
+static void pop_beyond(struct record_thread *thread, uint32_t *count)
+{
+    --*count;
+    thread->any_beyond = false;
+    for (uint32_t i = 0; i < RECORD_BEYOND_MAX; i++)
+        thread->any_beyond |= thread->beyond[i].count > 0;
 }
 
 int record_range_pop(struct record_call *call, uint32_t stack)
@@ -319,20 +462,20 @@ int record_range_pop(struct record_call *call, uint32_t stack)
     struct record_thread *thread = call->thread;
     uint32_t at = innermost(thread, stack);
     uint32_t *count = unlikely(thread->any_beyond) ? beyond(thread, stack, false) : NULL;
-    int level = at ? (int)thread->stack[at - 1].level : -1;
+    int level = at ? (int)thread->peer->stack[at - 1].level : -1;
 
     if (unlikely(count != NULL)) {
-        level += (int)(*count)--;
-        thread->any_beyond = false;
-        for (uint32_t i = 0; i < RECORD_BEYOND_MAX; i++)
-            thread->any_beyond |= thread->beyond[i].count > 0;
-    } else if (likely(at > 0 && at == thread->depth)) {
-        end_entry(thread, &thread->stack[at - 1], call->begin, 0);
-        settle(thread, at - 1);
-    } else if (at > 0) {
-        end_at(thread, at - 1, call->begin, true);
-    } else {
+        level += (int)*count;
+        pop_beyond(thread, count);
+    } else if (unlikely(at == 0)) {
         record_gap(RECORD_GAP_UNKNOWN_SPAN_END, 1);
+    } else if (unlikely(is_outside(call, at - 1))) {
+        end_outside(call, at - 1, false);
+    } else if (likely(at == thread->peer->depth)) {
+        end_entry(thread, &thread->peer->stack[at - 1], call->begin, 0);
+        settle(thread, at - 1);
+    } else {
+        end_at(thread, at - 1, call->begin, true);
     }
     record_leave(call);
     return level;
@@ -347,7 +490,7 @@ void record_mark(struct record_call *call, const struct record_range *range)
         span_fill(slot, call->begin, span_number(thread), thread->span, CAP_SOURCE_NVTX, range);
         slot->type = CAP_SPAN;
         ring_commit(thread);
-    } else {
+    } else if (thread->generation == atomic_load_explicit(&record_page->generation, memory_order_relaxed)) {
         atomic_fetch_add_explicit(&session.lost_type[CAP_SPAN], 1, memory_order_relaxed);
     }
     record_leave(call);

@@ -1,5 +1,7 @@
-/* Strings of the session: kernel and range names, streams. Each stands once in the capture file's string area
- * and is known by its number. Looking one up takes no lock; adding one does. */
+/* Strings: kernel and range names, streams. Each stands once in the process' own memory, under a number that
+ * it keeps there for good: so what is remembered of it stays right from one session to the next, in a forked
+ * child, and for a thread that a session has ended under. An open session's capture file has them all too,
+ * under the same numbers. Looking one up takes no lock; adding one does. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -17,18 +19,12 @@ enum { TABLE_SLOTS = 1 << 17, ALLOCATE_BYTES = 256 << 10 };
  */
 static _Atomic uint64_t *table;
 static uint32_t table_used;
-static uint64_t allocated; /* bytes of the area that the file system has promised */
-
-bool strings_reset(void)
-{
-    if (table) munmap(table, TABLE_SLOTS * sizeof *table);
-    table =
-        mmap(NULL, TABLE_SLOTS * sizeof *table, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (table == MAP_FAILED) table = NULL;
-    table_used = 0;
-    allocated = 0;
-    return table != NULL;
-}
+/* Under strings_lock, as all that changes below. */
+static char *area;    /* STRINGS_BYTES of address space; what is used of it takes memory */
+static uint64_t used; /* bytes */
+/* The capture file of the open session: NULL, none; bytes that the file system has promised. */
+static char *file_area;
+static uint64_t promised;
 
 /* What the last part of a path such as trainer/update-10/forward says about a training step. */
 static unsigned step_of(const char *name, size_t length)
@@ -68,15 +64,15 @@ static uint32_t find(uint32_t hash, const char *bytes, size_t length, uint32_t *
     }
 }
 
-/* Has the file system promise the area up to end. */
-static bool allocate(uint64_t end)
+/* Has the file system promise the file's area up to end. */
+static bool promise(uint64_t end)
 {
-    uint64_t more = end - allocated > ALLOCATE_BYTES ? end - allocated : ALLOCATE_BYTES;
+    uint64_t more = end - promised > ALLOCATE_BYTES ? end - promised : ALLOCATE_BYTES;
 
-    if (end <= allocated) return true;
-    if (more > session.header->strings_bytes - allocated) more = session.header->strings_bytes - allocated;
-    if (file_allocate(&session.capture, session.header->strings_offset + allocated, more)) return false;
-    allocated += more;
+    if (end <= promised) return true;
+    if (more > STRINGS_BYTES - promised) more = STRINGS_BYTES - promised;
+    if (file_allocate(&session.capture, session.header->strings_offset + promised, more)) return false;
+    promised += more;
     return true;
 }
 
@@ -87,51 +83,101 @@ static void remember(uint32_t hash, uint32_t at, uint32_t number)
     atomic_store_explicit(&table[at], (uint64_t)hash << 32 | number, memory_order_release);
 }
 
-bool strings_inherit(const char *strings, uint64_t bytes)
+/* Appends without looking whether it is known; 0: no room. Called with strings_lock held. */
+static uint32_t append(const char *bytes, size_t length, unsigned step)
 {
-    uint32_t head, at;
-
-    if (!allocate(bytes)) return false;
-    memcpy(session.strings, strings, bytes);
-    atomic_store_explicit(&session.header->strings_used, bytes, memory_order_release);
-    for (uint64_t offset = 0; offset < bytes && table_used < TABLE_SLOTS / 2;
-         offset += CAP_STRING_BYTES(CAP_STRING_LENGTH(head))) {
-        const char *string = session.strings + offset + 4;
-
-        memcpy(&head, session.strings + offset, 4);
-        uint32_t hash = (uint32_t)XXH64(string, CAP_STRING_LENGTH(head), 0);
-        if (offset > 0 && !find(hash, string, CAP_STRING_LENGTH(head), &at))
-            remember(hash, at, (uint32_t)(offset / 8));
-    }
-    return true;
-}
-
-uint32_t strings_append(const char *bytes, size_t length, unsigned step)
-{
-    uint64_t offset = atomic_load_explicit(&session.header->strings_used, memory_order_relaxed);
-    uint64_t end = offset + CAP_STRING_BYTES(length);
+    uint64_t offset = used, end = offset + CAP_STRING_BYTES(length);
     uint32_t head = CAP_STRING_HEAD(length, step);
 
-    if (end > session.header->strings_bytes || !allocate(end)) return 0;
-    memcpy(session.strings + offset, &head, 4);
-    memcpy(session.strings + offset + 4, bytes, length);
-    /* Release: the bytes come before the length of the area that holds them. */
-    atomic_store_explicit(&session.header->strings_used, end, memory_order_release);
+    if (end > STRINGS_BYTES || (file_area && !promise(end))) return 0;
+    memcpy(area + offset, &head, 4);
+    memcpy(area + offset + 4, bytes, length);
+    used = end;
+    if (file_area) {
+        memcpy(file_area + offset, area + offset, end - offset);
+        /* Release: the bytes come before the length of the area that holds them. */
+        atomic_store_explicit(&session.header->strings_used, end, memory_order_release);
+    }
     return (uint32_t)(offset / 8);
+}
+
+static void *map(size_t bytes)
+{
+    void *memory =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static bool make(void)
+{
+    bool made = true;
+
+    if (!table) table = map(TABLE_SLOTS * sizeof *table);
+    if (!area) area = map(STRINGS_BYTES);
+    if (!table || !area) return false;
+    append("", 0, 0);
+    session.api_first = (uint32_t)(used / 8);
+    for (uint32_t i = 0; made && i < hook_api_count; i++)
+        made = append(hook_api_names[i], strlen(hook_api_names[i]), 0) != 0;
+    /* Release: what record_text() and span_step() read there. */
+    if (made) atomic_store_explicit(&session.strings, area, memory_order_release);
+    return made;
+}
+
+bool strings_ready(void)
+{
+    bool ready = atomic_load_explicit(&session.strings, memory_order_acquire) != NULL;
+
+    if (ready) return true;
+    lock_take(&record_page->strings_lock);
+    ready = session.strings != NULL || make();
+    lock_give(&record_page->strings_lock);
+    return ready;
+}
+
+bool strings_attach(void)
+{
+    bool room;
+
+    lock_take(&record_page->strings_lock);
+    promised = 0;
+    room = promise(used);
+    if (room) {
+        file_area = (char *)session.header + session.header->strings_offset;
+        memcpy(file_area, area, used);
+        atomic_store_explicit(&session.header->strings_used, used, memory_order_release);
+    }
+    lock_give(&record_page->strings_lock);
+    return room;
+}
+
+void strings_detach(void)
+{
+    lock_take(&record_page->strings_lock);
+    file_area = NULL;
+    lock_give(&record_page->strings_lock);
+}
+
+/* Whether there is, or may be, a use for strings. */
+static bool wanted(void)
+{
+    return atomic_load_explicit(&record_page->state, memory_order_acquire) <= SESSION_LAST_LIVE &&
+           !session.settings.disable && session.settings_good && strings_ready();
 }
 
 uint32_t record_string(const char *bytes, size_t length)
 {
     uint32_t hash, at, number;
 
-    if (!length || atomic_load_explicit(&record_page->state, memory_order_acquire) != SESSION_OPEN) return 0;
+    if (!length || !wanted()) return 0;
     if (length > CAP_STRING_MAX) length = CAP_STRING_MAX;
     hash = (uint32_t)XXH64(bytes, length, 0);
     if ((number = find(hash, bytes, length, &at)) != 0) return number;
     lock_take(&record_page->strings_lock);
     number = find(hash, bytes, length, &at);
     if (!number && table_used < TABLE_SLOTS / 2) {
-        number = strings_append(bytes, length, step_of(bytes, length));
+        number = append(bytes, length, step_of(bytes, length));
         if (number) remember(hash, at, number);
     }
     lock_give(&record_page->strings_lock);
@@ -142,19 +188,17 @@ uint32_t record_string(const char *bytes, size_t length)
 enum { RECENT = 32 };
 static _Thread_local struct {
     const char *text;
-    uint32_t generation; /* low bits of the session's */
     uint32_t number;
 } recent[RECENT] __attribute__((tls_model("initial-exec")));
 
 uint32_t record_text(const char *text)
 {
-    uint32_t generation = (uint32_t)atomic_load_explicit(&record_page->generation, memory_order_relaxed);
     unsigned at = (unsigned)((uintptr_t)text >> 2 ^ (uintptr_t)text >> 9) % RECENT;
     uint32_t head;
     size_t length;
 
     if (!text) return 0;
-    if (likely(recent[at].text == text && recent[at].generation == generation)) {
+    if (likely(recent[at].text == text)) {
         const char *known = session.strings + (uint64_t)recent[at].number * 8;
 
         memcpy(&head, known, 4);
@@ -163,14 +207,13 @@ uint32_t record_text(const char *text)
         if (likely(strncmp(text, known + 4, length) == 0 && text[length] == '\0')) return recent[at].number;
     }
     recent[at].number = record_string(text, strnlen(text, CAP_STRING_MAX));
-    recent[at].generation = generation;
     recent[at].text = recent[at].number ? text : NULL;
     return recent[at].number;
 }
 
 void record_string_copy(uint32_t number, char *out, size_t size)
 {
-    const char *known = session.strings + (uint64_t)number * 8;
+    const char *known = strings_ready() ? session.strings + (uint64_t)number * 8 : "\0\0\0";
     uint32_t head;
     size_t length;
 

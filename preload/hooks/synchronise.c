@@ -1,0 +1,36 @@
+/* Waiting for the device at the ends of a region: in every context that the program has used. */
+#include <errno.h>
+
+#include "preload/hooks/ask.h"
+#include "preload/hooks/state.h"
+
+enum { CONTEXTS = 256 };
+
+/* A context that was destroyed unseen cannot be made current, and has nothing left to do. What the device
+ * reports here it reports to the program's next call too. */
+static bool synchronise_context(CUcontext context)
+{
+    CUcontext popped;
+    if (ASK(cuCtxPushCurrent_v2, context) != CUDA_SUCCESS) return true;
+    bool done = ASK(cuCtxSynchronize) == CUDA_SUCCESS;
+    ASK(cuCtxPopCurrent_v2, &popped);
+    return done;
+}
+
+/* While a stream is captured, waiting would be forbidden, and end the capture. */
+static bool synchronise(void)
+{
+    uint64_t contexts[CONTEXTS];
+    int kept = errno;
+    unsigned count = handle_list(&handle_contexts, contexts, CONTEXTS);
+    bool done = count < CONTEXTS && atomic_load_explicit(&hook_captures, memory_order_relaxed) <= 0;
+    for (unsigned i = 0; done && i < count; i++)
+        done = synchronise_context((CUcontext)(uintptr_t)contexts[i]);
+    errno = kept;
+    return done;
+}
+
+__attribute__((constructor)) static void give(void)
+{
+    record_synchronise = synchronise;
+}
