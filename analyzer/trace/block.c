@@ -83,6 +83,16 @@ void *block_resize(void *block, size_t size)
     return made;
 }
 
+void *block_resize_zeroed(void *block, size_t used, size_t size)
+{
+    size_t before = block != NULL ? capacity_of(block) : 0;
+    void *made = block_resize(block, size);
+    /* A mapping is zero behind what was brought along. */
+    size_t unclean = size > POOL_MAX && before < size ? before : size;
+    if (made != NULL && used < unclean) memset((char *)made + used, 0, unclean - used);
+    return made;
+}
+
 void *block_zeroed(size_t size)
 {
     void *made = size > SIZE_MAX / 2 ? NULL : new_block(size);

@@ -13,6 +13,9 @@
 /* Resizes a block (NULL: a new one). The first bytes are kept, what is added has any value. NULL when memory
  * is short, and the block is then unchanged. The block is aligned to 64 bytes. */
 void *block_resize(void *block, size_t size);
+/* The same, but only the first used bytes are kept, and all others are zero. Of large blocks they take no
+ * memory until they are written. */
+void *block_resize_zeroed(void *block, size_t used, size_t size);
 /* A new block of zero bytes. */
 void *block_zeroed(size_t size);
 void block_free(void *block);

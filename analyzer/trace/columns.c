@@ -32,18 +32,19 @@
 #define ARRAYS_STR_LIST(V, c, name) V((c)->name)
 #define ARRAYS_STACK(V, c, name)    V((c)->name)
 
-static bool resize(void *array_address, size_t element, size_t rows)
+/* To that many rows, of which those behind the used ones are zero. */
+static bool resize(void *array_address, size_t element, size_t used, size_t rows)
 {
     void *array, *resized;
     memcpy(&array, array_address, sizeof array);
-    resized = block_resize(array, rows * element);
+    resized = block_resize_zeroed(array, used * element, rows * element);
     if (resized == NULL) return false;
     memcpy(array_address, &resized, sizeof resized);
     return true;
 }
 
 /* resize_TABLE(): every column of one kind to that many rows. */
-#define RESIZE(array)                                               ok = ok && resize(&(array), sizeof *(array), rows);
+#define RESIZE(array)                                               ok = ok && resize(&(array), sizeof *(array), columns->rows, rows);
 #define RESIZE_FIELD(name, wire, type, presence, argument, meaning) ARRAYS_##type(RESIZE, columns, name)
 #define RESIZE_TABLE(suffix, member, fields, extra_fields)                                                   \
     static bool resize_##member(struct cg_trace *trace, size_t rows, bool extras)                            \
@@ -60,9 +61,9 @@ TABLES(RESIZE_TABLE)
 
 static bool resize_span_ends(struct cg_spans *spans, size_t rows)
 {
-    return resize(&spans->closed, sizeof *spans->closed, rows) &&
-           resize(&spans->duration_ns, sizeof *spans->duration_ns, rows) &&
-           resize(&spans->parent, sizeof *spans->parent, rows);
+    return resize(&spans->closed, sizeof *spans->closed, spans->rows, rows) &&
+           resize(&spans->duration_ns, sizeof *spans->duration_ns, spans->rows, rows) &&
+           resize(&spans->parent, sizeof *spans->parent, spans->rows, rows);
 }
 
 static enum columns_answer make_room(struct cg_trace *trace, struct columns_capacity *capacity,
@@ -88,18 +89,23 @@ static enum columns_answer make_room(struct cg_trace *trace, struct columns_capa
 }
 
 /* store_TABLE(): the values of a record, which stand in the order of the table, into a row. False when memory
- * is short. */
+ * is short. Rows are zero before, and a zero is not written: pages of a field that nothing is said about stay
+ * out of memory, 40 MB of 500 for 1 GB of the mixed trace. */
+#define STORE(array, stored)                                                                                 \
+    if ((stored) != 0) (array)[row] = (stored);
+#define STORE_LIST(array)                                                                                    \
+    if (value->list.count != 0) (array)[row] = value->list;
 #define STORE_STR(name)                                            columns->name[row] = decoder_string(decoder, *value);
-#define STORE_OPT_STR(name)                                        columns->name[row] = decoder_string(decoder, *value);
-#define STORE_U64(name)                                            columns->name[row] = value->u;
-#define STORE_OPT_U64(name)                                        columns->name[row] = value->u, columns->name##_set[row] = present & 1;
+#define STORE_OPT_STR(name)                                        STORE(columns->name, decoder_string(decoder, *value))
+#define STORE_U64(name)                                            STORE(columns->name, value->u)
+#define STORE_OPT_U64(name)                                        STORE(columns->name, value->u) STORE(columns->name##_set, present & 1)
 #define STORE_F64(name)                                            columns->name[row] = value->f;
 #define STORE_OPT_F64(name)                                        columns->name[row] = value->f, columns->name##_set[row] = present & 1;
-#define STORE_BOOL(name)                                           columns->name[row] = (uint8_t)value->u;
-#define STORE_ENUM(name)                                           columns->name[row] = (uint8_t)value->u;
-#define STORE_OPT_ENUM(name)                                       columns->name[row] = (uint8_t)value->u;
-#define STORE_U64_LIST(name)                                       columns->name[row] = value->list;
-#define STORE_STR_LIST(name)                                       columns->name[row] = value->list;
+#define STORE_BOOL(name)                                           STORE(columns->name, (uint8_t)value->u)
+#define STORE_ENUM(name)                                           STORE(columns->name, (uint8_t)value->u)
+#define STORE_OPT_ENUM(name)                                       STORE(columns->name, (uint8_t)value->u)
+#define STORE_U64_LIST(name)                                       STORE_LIST(columns->name)
+#define STORE_STR_LIST(name)                                       STORE_LIST(columns->name)
 #define STORE_STACK(name)                                          ok = stacks_take(trace, decoder, value->object, &columns->name[row]);
 #define STORE_FIELD(name, wire, type, presence, argument, meaning) STORE_##type(name) value++, present >>= 1;
 #define STORE_TABLE(suffix, member, fields, extra_fields)                                                    \
@@ -362,7 +368,7 @@ bool columns_sort_spans(struct cg_trace *trace)
     struct cg_spans *spans = &trace->span;
     if (!sort_rows(trace)) return false;
     size_t strings = (size_t)trace_string_count(trace) + 1;
-    if (!resize(&trace->span_of_string, sizeof *trace->span_of_string, strings)) return false;
+    if (!resize(&trace->span_of_string, sizeof *trace->span_of_string, strings, strings)) return false;
     memset(trace->span_of_string, 0xFF, strings * sizeof *trace->span_of_string); /* CG_NONE */
     for (size_t i = 0; i < spans->rows; i++)
         trace->span_of_string[spans->id[i]] = (uint32_t)i;

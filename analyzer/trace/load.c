@@ -136,10 +136,6 @@ static int take_record(struct loader *loader, enum cg_kind kind, const struct re
     case COLUMNS_DONE:
         break;
     }
-    if (kind == CG_KIND_SPAN_START) {
-        loader->trace->span.closed[loader->trace->span.rows - 1] = 0;
-        loader->trace->span.duration_ns[loader->trace->span.rows - 1] = 0;
-    }
     resolve_dense_bytes(loader, kind);
     return 0;
 }
@@ -276,7 +272,7 @@ static int read_trace(struct loader *loader)
     int status = read_lines(loader);
     if (status != 0) return status;
     if (!sequence_end(&loader->sequence)) return sequence_fault(loader);
-    strings_trim(loader->trace->strings);
+    strings_finish(loader->trace->strings);
     columns_trim(loader->trace, loader->options.extras);
     if (!columns_sort_spans(loader->trace)) return no_memory(loader);
     loader->trace->file_bytes = input_bytes(loader->input);

@@ -86,6 +86,25 @@ static bool grow_slots(struct cg_strings *strings)
     return true;
 }
 
+/* The table with its hashes again. */
+static bool reopen(struct cg_strings *strings)
+{
+    uint64_t *slots = block_zeroed((strings->slot_mask + 1) * sizeof *slots);
+    if (slots == NULL) return false;
+    for (cg_str string = 1; string <= strings->count; string++) {
+        struct cg_text text = strings_text(strings, string);
+        uint32_t hash = strings_hash(text.bytes, text.length);
+        size_t slot = hash & strings->slot_mask;
+        while (slots[slot] != 0)
+            slot = (slot + 1) & strings->slot_mask;
+        slots[slot] = (uint64_t)hash << 32 | string;
+    }
+    block_free(strings->numbers);
+    strings->slots = slots;
+    strings->finished = false;
+    return true;
+}
+
 static bool reserve(struct cg_strings *strings, size_t length)
 {
     if (length > strings->size - strings->used) {
@@ -108,6 +127,7 @@ static bool reserve(struct cg_strings *strings, size_t length)
 
 cg_str strings_intern(struct cg_strings *strings, uint32_t hash, const char *bytes, size_t length)
 {
+    if (__builtin_expect(strings->finished, 0) && !reopen(strings)) return CG_ABSENT;
     size_t slot = probe(strings, hash, bytes, length);
     if (strings->slots[slot] != 0) return (cg_str)strings->slots[slot];
     if (!reserve(strings, length)) return CG_ABSENT;
@@ -126,10 +146,18 @@ cg_str strings_intern(struct cg_strings *strings, uint32_t hash, const char *byt
 
 cg_str strings_find(const struct cg_strings *strings, const char *bytes, size_t length)
 {
+    if (strings->finished) {
+        size_t slot = strings_hash(bytes, length) & strings->slot_mask;
+        for (; strings->numbers[slot] != CG_ABSENT; slot = (slot + 1) & strings->slot_mask) {
+            struct cg_text text = strings_text(strings, strings->numbers[slot]);
+            if (text.length == length && memcmp(text.bytes, bytes, length) == 0) break;
+        }
+        return strings->numbers[slot];
+    }
     return (cg_str)strings->slots[probe(strings, strings_hash(bytes, length), bytes, length)];
 }
 
-void strings_trim(struct cg_strings *strings)
+void strings_finish(struct cg_strings *strings)
 {
     char *bytes = block_resize(strings->bytes, strings->used + 1);
     if (bytes != NULL) {
@@ -141,4 +169,12 @@ void strings_trim(struct cg_strings *strings)
         strings->offset = offset;
         strings->capacity = strings->count;
     }
+    if (strings->finished) return;
+    /* Without the hashes the same table takes half: each number moves to the front or stays. */
+    size_t slots = strings->slot_mask + 1;
+    for (size_t i = 0; i < slots; i++)
+        strings->numbers[i] = (cg_str)strings->slots[i];
+    strings->finished = true;
+    cg_str *numbers = block_resize(strings->numbers, slots * sizeof *numbers);
+    if (numbers != NULL) strings->numbers = numbers;
 }

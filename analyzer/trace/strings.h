@@ -11,8 +11,12 @@ struct cg_strings {
     size_t used, size;
     uint64_t *offset; /* text n is bytes[offset[n - 1]] up to bytes[offset[n]] */
     uint32_t count, capacity;
-    uint64_t *slots; /* open addressing, linear probing: low half of the hash << 32 | number; 0 is free */
+    union {
+        uint64_t *slots; /* open addressing, linear probing: low half of the hash << 32 | number; 0 is free */
+        cg_str *numbers; /* the same table without the hashes, once it is finished */
+    };
     size_t slot_mask;
+    bool finished;
 };
 
 /* NULL when memory is short. */
@@ -48,8 +52,9 @@ static inline uint32_t strings_hash(const void *bytes, size_t length)
 cg_str strings_intern(struct cg_strings *strings, uint32_t hash, const char *bytes, size_t length);
 cg_str strings_find(const struct cg_strings *strings, const char *bytes, size_t length);
 
-/* Gives back what was reserved for growth. */
-void strings_trim(struct cg_strings *strings);
+/* No more strings for now: gives back what was reserved for growth and what only interning needs. The next
+ * strings_intern() makes that again from all texts. */
+void strings_finish(struct cg_strings *strings);
 
 /* Asks for the place where the search will begin, which in a large table is a cache miss. */
 static inline void strings_prefetch(const struct cg_strings *strings, uint32_t hash)
