@@ -22,6 +22,7 @@ struct free_block {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct free_block *free_blocks[ORDERS];
+static struct chunk *spare; /* without a block in use; its free blocks are listed like all others */
 
 void *map_huge(size_t size)
 {
@@ -96,6 +97,7 @@ void *pool_allocate(size_t size)
         block = free_blocks[found];
         struct chunk *chunk = chunk_of(block);
         unsigned index = index_of(block);
+        if (chunk == spare) spare = NULL;
         take_out(chunk, index);
         while (found > order) {
             found--;
@@ -120,7 +122,9 @@ void pool_free(void *block)
         index &= ~(1U << order);
     }
     insert(chunk, index, order);
-    if (--chunk->used == 0) {
+    if (--chunk->used == 0 && spare == NULL) {
+        spare = chunk;
+    } else if (chunk->used == 0) {
         for (order = 0; order < ORDERS; order++)
             take_out(chunk, 1U << order);
         munmap(chunk, HUGE_PAGE);
