@@ -93,12 +93,14 @@ all: products $(EXTRA_TARGETS)
 deps:
 	@scripts/deps
 check: deps
+	@scripts/deps browser
 	@$(MAKE) --no-print-directory tests
 	@BUILD=$(BUILD) $(PYTHON) tests/run.py $(CHECK)
 demo: deps
 	@$(MAKE) --no-print-directory all
 	@BUILD=$(BUILD) scripts/demo
 bench: deps
+	@scripts/deps browser
 	@$(MAKE) --no-print-directory all $(BENCH_TARGETS)
 	@BUILD=$(BUILD) $(PYTHON) scripts/bench
 # Instrumented code makes the compiler see conversions and uninitialised values that are not in the source: there,

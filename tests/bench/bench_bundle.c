@@ -51,7 +51,9 @@ static int measure(void)
         "$P/cg-analyze verify b >/dev/null",
         "openssl dgst -sha256 b/* >/dev/null"};
     enum { REPORT, IMPORT, VIEW, QUERY, COPY, VERIFY, DIGEST, COMMANDS };
-    double seconds[COMMANDS] = {-1, -1, -1, -1, -1};
+    double seconds[COMMANDS];
+    for (int i = 0; i < COMMANDS; i++)
+        seconds[i] = -1;
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < COMMANDS; i++) {
             double took = timed(commands[i]);

@@ -97,8 +97,8 @@ export function textOf(bytes) {
 const MARK = '\\u0001#';
 export function parseExact(text) {
     if (!/\d{16}/.test(text)) return JSON.parse(text);
-    const marked = text.replace(/"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/g, (token) => {
-        if (token[0] !== '"') return '"' + MARK + token + '"';
+    const marked = text.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (token) => {
+        if (token[0] !== '"') return /^-?\d{16,}$/.test(token) ? '"' + MARK + token + '"' : token;
         return token.startsWith('"' + MARK) ? '"' + MARK + token.slice(1) : token;
     });
     return JSON.parse(marked, (key, value) => {

@@ -13,7 +13,7 @@ function fill(element, properties, children) {
     for (const [key, value] of Object.entries(properties)) {
         if (value === null || value === undefined || value === false) continue;
         if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
-        else element.setAttribute(key, value === true ? '' : value);
+        else element.setAttribute(key, value === true ? (key.startsWith('aria-') ? 'true' : '') : value);
     }
     element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
     return element;
