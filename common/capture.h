@@ -196,7 +196,10 @@ struct cap_ring {
     T(API_INTERVAL, api_interval,                                                                            \
       "work on a device, timed by the program; begin and ticks: on its clock, ns")                           \
     T(GRADIENT, gradient, "the gradient of a parameter")                                                     \
-    T(DATA_EDGE, data_edge, "one tensor is made from another")
+    T(DATA_EDGE, data_edge, "one tensor is made from another")                                               \
+    T(GRAPH, graph,                                                                                          \
+      "a call that makes a graph ready; words: type << 32 | count of its nodes, then name << 32 | count of " \
+      "its kernels")
 
 enum cap_type {
 #define CAP_TYPE(suffix, member, meaning) CAP_##suffix,
@@ -308,6 +311,30 @@ enum cap_untimed {
 };
 _Static_assert(CAP_UNTIMED_COUNT <= CAP_UNTIMED_MAX, "the header has room for every reason");
 
+/* Types of a graph's nodes, in the order of the driver's numbers: N("key in nodes") */
+#define CAP_NODE_TYPES(N)                                                                                    \
+    N("kernel")                                                                                              \
+    N("memcpy")                                                                                              \
+    N("memset")                                                                                              \
+    N("host")                                                                                                \
+    N("child_graph")                                                                                         \
+    N("empty")                                                                                               \
+    N("wait_event")                                                                                          \
+    N("event_record")                                                                                        \
+    N("ext_semas_signal")                                                                                    \
+    N("ext_semas_wait")                                                                                      \
+    N("mem_alloc")                                                                                           \
+    N("mem_free")                                                                                            \
+    N("batch_mem_op")                                                                                        \
+    N("conditional")                                                                                         \
+    N("other")
+enum {
+#define CAP_ONE_MORE(key) +1
+    CAP_NODE_TYPE_COUNT = CAP_NODE_TYPES(CAP_ONE_MORE),
+#undef CAP_ONE_MORE
+    CAP_GRAPH_KERNELS_MAX = 32
+};
+
 /* Numbers of the two spans that every session has. */
 enum { CAP_SPAN_ROOT = 1, CAP_SPAN_REGION = 2 };
 
@@ -328,6 +355,7 @@ enum {
     CAP_FLAG_CLIPPED_END = 0x0200,   /* SPAN_END, SPAN: not ended by the program */
     CAP_FLAG_NO_CALL = 0x1000,       /* FREE, END: no op is written */
     CAP_FLAG_PREEXISTING = 0x2000,   /* ALLOC: alive when the region began */
+    CAP_FLAG_GRAPH = 0x4000,         /* LAUNCH: of a graph, whose number stands in `shared` */
     CAP_FLAG_NO_STORAGE = 0x4000, /* ALLOC, FREE: the call alone (it failed, or the storage is not known) */
     CAP_FLAG_CAPTURED = 0x8000,   /* CALL, LAUNCH, COPY: no work, a node of a graph that is being captured */
 };
@@ -430,6 +458,11 @@ struct cap_record {
         struct {
             uint64_t from, to;
         } data_edge;
+        struct {
+            uint32_t number, stream;
+            uint16_t types, kernels;   /* how many words of each */
+            uint32_t kernels_left_out; /* nodes whose kernels have no name, or found no word */
+        } graph;
     };
 };
 _Static_assert(sizeof(struct cap_record) == CAP_SLOT, "a record is one slot");

@@ -129,6 +129,15 @@
     F(name_full, "name_full", OPT_STR, EXTRA, NONE, "a name over 256 bytes, whole, once")                    \
     F(name_raw, "name_raw", OPT_STR, EXTRA, NONE, "bytes in hexadecimal of a name that is not valid UTF-8")
 
+/* More extra fields of ops, about graphs, which the analyzer passes over. */
+#define CG_OP_GRAPH_EXTRAS(F)                                                                                \
+    F(graph, "graph", OPT_STR, EXTRA, NONE, "graph:N, the graph that the call makes ready or launches")      \
+    F(nodes, "nodes", MAP, EXTRA, NONE,                                                                      \
+      "of a graph made ready or updated: how many nodes of each type, those of child graphs included; "      \
+      "bodies of conditional nodes are not looked into")                                                     \
+    F(kernels, "kernels", MAP, EXTRA, NONE, "its kernels, by name, and how many nodes each has; at most 32") \
+    F(kernels_left_out, "kernels_left_out", OPT_U64, EXTRA, NONE, "kernel nodes that are not in kernels")
+
 #define CG_TENSOR_FIELDS(F)                                                                                  \
     F(span_id, "span_id", STR, REQUIRED, NONE, "span it was seen in")                                        \
     F(tensor_id, "tensor_id", STR, REQUIRED, NONE, "identity given by the framework; joins records")         \

@@ -20,6 +20,7 @@ CG_SPAN_END_FIELDS(SPAN_END_KEY)
 CG_SPAN_END_EXTRAS(SPAN_END_KEY)
 CG_OP_FIELDS(OP_KEY)
 CG_OP_EXTRAS(OP_KEY)
+CG_OP_GRAPH_EXTRAS(OP_KEY)
 CG_MEMORY_FIELDS(MEMORY_KEY)
 CG_MEMORY_EXTRAS(MEMORY_KEY)
 CG_DEVICE_MEMORY_FIELDS(DEVICE_MEMORY_KEY)
@@ -28,6 +29,8 @@ CG_DEVICE_MEMORY_EXTRAS(DEVICE_MEMORY_KEY)
 #define WIRE(suffix, wire) wire,
 static const char *const memory_kinds[] = {CAP_MEMORY_KINDS(WIRE)};
 static const char *const end_reasons[] = {CAP_END_REASONS(WIRE)};
+#define NODE_TYPE(wire) wire,
+static const char *const node_types[] = {CAP_NODE_TYPES(NODE_TYPE)};
 static const char *const span_sources[] = {CAP_SPAN_SOURCES(WIRE)};
 
 /* doc/spec/trace.md 13.4: what a step says about the storages made in it; index 0: no step. */
@@ -272,6 +275,15 @@ static char *put_copy(struct jsonl_state *state, char *out, const struct cap_rec
     return op_end(out, record);
 }
 
+static char *put_graph_id(char *out, uint32_t number)
+{
+    out = jsonl_literal(out, op_q_graph);
+    out = jsonl_literal(out, "graph:");
+    out = jsonl_u64(out, number);
+    *out++ = '"';
+    return out;
+}
+
 static char *put_launch(struct jsonl_state *state, char *out, const struct cap_record *record,
                         uint64_t correlation, int32_t tid)
 {
@@ -284,7 +296,9 @@ static char *put_launch(struct jsonl_state *state, char *out, const struct cap_r
     out = op_extras(state, out, record, tid);
     out = put_field(out, op_correlation, correlation);
     /* The launch of a graph has no shape; one with a zero in it is refused, and that is the reason. */
-    if (grid[0] | grid[1] | grid[2] | block[0] | block[1] | block[2]) {
+    if (record->flags & CAP_FLAG_GRAPH) {
+        if (record->launch.shared) out = put_graph_id(out, record->launch.shared);
+    } else if (grid[0] | grid[1] | grid[2] | block[0] | block[1] | block[2]) {
         out = jsonl_literal(out, op_grid);
         out = put_triple(out, grid[0], grid[1], grid[2]);
         out = jsonl_literal(out, op_block);
@@ -293,6 +307,53 @@ static char *put_launch(struct jsonl_state *state, char *out, const struct cap_r
     }
     out = put_stream(state, out, record->launch.stream);
     out = jsonl_put_name_extras(state, out, record->launch.name, replaced, op_q_name_full, op_q_name_raw);
+    return op_end(out, record);
+}
+
+/* ---- graphs ---- */
+
+/* One member of an object: a key that is there already, and the count. */
+static char *put_count(char *out, uint64_t word)
+{
+    out = jsonl_literal(out, "\":");
+    return jsonl_u64(out, (uint32_t)word);
+}
+
+static char *put_graph(struct jsonl_state *state, char *out, const struct cap_record *record, int32_t tid)
+{
+    size_t count, types = record->graph.types, kernels = record->graph.kernels;
+    const uint64_t *words = cap_words(record, &count);
+
+    if (types > count) types = count;
+    if (kernels > count - types) kernels = count - types;
+    out = op_head(state, out, record, 0, NULL);
+    out = op_extras(state, out, record, tid);
+    out = put_stream(state, out, record->graph.stream);
+    out = put_graph_id(out, record->graph.number);
+    out = jsonl_literal(out, op_nodes);
+    *out++ = '{';
+    for (size_t i = 0; i < types; i++) {
+        uint64_t type = words[i] >> 32;
+        if (i) *out++ = ',';
+        *out++ = '"';
+        out = put_text(out, node_types[type < CAP_NODE_TYPE_COUNT ? type : CAP_NODE_TYPE_COUNT - 1]);
+        out = put_count(out, words[i]);
+    }
+    *out++ = '}';
+    out = jsonl_literal(out, op_kernels);
+    *out++ = '{';
+    for (size_t i = 0; i < kernels; i++) {
+        uint32_t head;
+        bool replaced;
+        const char *name = jsonl_string_at(state, (uint32_t)(words[types + i] >> 32), &head);
+        if (i) *out++ = ',';
+        *out++ = '"';
+        out = put_name(out, name, CAP_STRING_LENGTH(head), &replaced);
+        out = put_count(out, words[types + i]);
+    }
+    *out++ = '}';
+    if (record->graph.kernels_left_out)
+        out = put_field(out, op_kernels_left_out, record->graph.kernels_left_out);
     return op_end(out, record);
 }
 
@@ -670,6 +731,8 @@ size_t jsonl_bound(const struct jsonl_state *state, const struct cap_record *rec
         jsonl_string_at(state, record->span_data.name, &head);
     else if (record->type == CAP_INTERVAL)
         jsonl_string_at(state, (uint32_t)record->ticks, &head);
+    else if (record->type == CAP_GRAPH) /* each word: a name and a number */
+        return LINE_BYTES + (size_t)record->slots * CAP_SLOT_WORDS * (6 * JSONL_NAME_MAX + 32);
     /* The name at most shortened (6 bytes for each), whole once (6 more) and its bytes (2 more); and a
      * stream, or a domain and a category. */
     return LINE_BYTES + 6 * JSONL_NAME_MAX * 3 + 8 * (size_t)CAP_STRING_LENGTH(head);
@@ -685,6 +748,8 @@ char *jsonl_record(struct jsonl_state *state, char *out, const struct cap_record
         return put_call(state, out, record, tid);
     case CAP_LAUNCH:
         return put_launch(state, out, record, cap_correlation(ring, slot), tid);
+    case CAP_GRAPH:
+        return put_graph(state, out, record, tid);
     case CAP_COPY:
         return put_copy(state, out, record, cap_correlation(ring, slot), tid);
     case CAP_ALLOC:

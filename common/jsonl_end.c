@@ -21,7 +21,7 @@ static const struct {
     {"memory", 1u << CAP_ALLOC | 1u << CAP_FREE | 1u << CAP_END},
     {"launch", 1u << CAP_LAUNCH},
     {"copy", 1u << CAP_COPY},
-    {"call", 1u << CAP_CALL},
+    {"call", 1u << CAP_CALL | 1u << CAP_GRAPH},
     {"span", 1u << CAP_SPAN_BEGIN | 1u << CAP_SPAN},
     {"sample", 1u << CAP_SAMPLE},
     {"api_op", 1u << CAP_API_OP},

@@ -134,6 +134,7 @@ static void mend(struct recovery *r, struct cap_record *record, bool *no_memory)
         }
         break;
     case CAP_CALL:
+    case CAP_GRAPH:
     case CAP_LAUNCH:
     case CAP_COPY:
     case CAP_ALLOC:

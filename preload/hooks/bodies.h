@@ -28,6 +28,7 @@
 #define HOOK_LAUNCH_EX(...)  HOOK_LAUNCH_EX_(__VA_ARGS__)
 #define HOOK_LAUNCH_OLD(...) HOOK_LAUNCH_OLD_(__VA_ARGS__)
 #define HOOK_GRAPH(...)      HOOK_GRAPH_(__VA_ARGS__)
+#define HOOK_READY(...)      HOOK_READY_(__VA_ARGS__)
 #define HOOK_COPY(...)       HOOK_COPY_(__VA_ARGS__)
 #define HOOK_BOX(...)        HOOK_BOX_(__VA_ARGS__)
 #define HOOK_CALL(...)       HOOK_CALL_(__VA_ARGS__)
@@ -106,11 +107,27 @@
                    hook_launch_old(function_, (unsigned)(width_), (unsigned)(height_), on.string),           \
                record_launch(&call, (int)result, &launch), CAP_ACTIVITY_KERNEL, launch.name, 0)
 
-/* A graph has no name and no shape. */
-#define HOOK_GRAPH_(symbol, per_thread, parameters, arguments, stream_)                                      \
-    HOOK_TIMED(symbol, per_thread, HOOK_GROUP_LAUNCH, parameters, arguments, stream_,                        \
-               struct record_launch launch = {.stream = on.string},                                          \
+/* A graph has no name and no shape. What the launch does with memory is known when it has succeeded. */
+#define HOOK_GRAPH_(symbol, per_thread, parameters, arguments, executable_, stream_)                         \
+    HOOK_TIMED(symbol, per_thread, HOOK_GROUP_LAUNCH, parameters, arguments, stream_, NOTHING,               \
+               struct record_launch launch = hook_graph_launched(&call, result, executable_, &on);           \
                record_launch(&call, (int)result, &launch), CAP_ACTIVITY_GRAPH, 0, 0)
+
+#define HOOK_READY_(symbol, per_thread, parameters, arguments, executable_, graph_, flags_)                  \
+    CUresult hook_##symbol parameters                                                                        \
+    {                                                                                                        \
+        struct record_call call;                                                                             \
+        struct hook_tally tally;                                                                             \
+        bool recorded = record_enter_quiet(&call, hook_api(HOOK_##symbol, HOOK_GROUP_CALL));                 \
+        hook_graph_look(&tally, graph_);                                                                     \
+        if (recorded) {                                                                                      \
+            call.device = hook_device();                                                                     \
+            call.begin = record_tick();                                                                      \
+        }                                                                                                    \
+        CUresult result = REAL(symbol) arguments;                                                            \
+        hook_graph_made(recorded ? &call : NULL, result, &tally, executable_, flags_);                       \
+        return result;                                                                                       \
+    }
 
 #define HOOK_COPY_(symbol, per_thread, parameters, arguments, direction, to_, from_, bytes_, stream_)        \
     HOOK_TIMED(symbol, per_thread, HOOK_GROUP_COPY, parameters, arguments, stream_, NOTHING,                 \

@@ -170,9 +170,39 @@ void record_launch(struct record_call *call, int result, const struct record_lau
         slot->launch.block[i] = (uint16_t)(launch->block[i] < UINT16_MAX ? launch->block[i] : UINT16_MAX);
     }
     slot->launch.pad = 0;
+    if (launch->of_graph) slot->flags |= CAP_FLAG_GRAPH;
     slot->launch.shared = launch->shared_bytes;
     slot->launch.stream = launch->stream;
     ring_commit(call->thread);
+    record_leave(call);
+}
+
+void record_graph(struct record_call *call, int result, const struct record_graph *graph)
+{
+    unsigned count = cap_slots(graph->node_count + graph->kernel_count);
+    struct cap_record *slot;
+    uint64_t *words;
+
+    if (!(session.families & CG_RECORD_CALL)) {
+        record_leave(call);
+        return;
+    }
+    slot = ring_slots(call->thread, RING_MAY_DROP, count);
+    if (!slot) {
+        drop(call, CAP_GRAPH);
+        return;
+    }
+    fill(slot, call, CAP_GRAPH, result);
+    slot->slots = (uint8_t)count;
+    slot->graph.number = graph->number;
+    slot->graph.stream = 0;
+    slot->graph.types = (uint16_t)graph->node_count;
+    slot->graph.kernels = (uint16_t)graph->kernel_count;
+    slot->graph.kernels_left_out = graph->kernels_left_out;
+    words = (uint64_t *)(slot + 1);
+    memcpy(words, graph->nodes, graph->node_count * sizeof *words);
+    memcpy(words + graph->node_count, graph->kernels, graph->kernel_count * sizeof *words);
+    ring_commit_slots(call->thread, count);
     record_leave(call);
 }
 

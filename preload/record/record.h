@@ -114,8 +114,19 @@ struct record_launch {
     uint32_t block[3];
     uint32_t shared_bytes;
     uint32_t stream;
+    bool of_graph; /* then shared_bytes is the graph's number, 0 when it is not known */
 };
 void record_launch(struct record_call *call, int result, const struct record_launch *launch);
+
+/* A call that makes a graph ready. nodes: number of a node type << 32 | how many; kernels: string of a name
+ * << 32 | how many nodes. */
+struct record_graph {
+    uint32_t number;
+    unsigned node_count, kernel_count; /* at most CAP_NODE_TYPE_COUNT and CAP_GRAPH_KERNELS_MAX */
+    uint32_t kernels_left_out;
+    uint64_t nodes[CAP_NODE_TYPE_COUNT], kernels[CAP_GRAPH_KERNELS_MAX];
+};
+void record_graph(struct record_call *call, int result, const struct record_graph *graph);
 
 enum record_copy_kind {
     RECORD_COPY_HTOD,

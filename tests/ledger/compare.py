@@ -81,6 +81,8 @@ class Ledger(Side):
             what = r['bytes']
         elif op == 'alloc':
             what = r['bytes']
+        elif op == 'graph_launch':
+            what = r['nodes'] if result == 0 else None
         else:
             what = None
         if op == kind_of(api):  # else a storage that begins or ends inside another call: a graph's launch, an unmapping
@@ -96,6 +98,7 @@ class Recorded(Side):
     def __init__(self):
         super().__init__()
         self.whole_names = {}
+        self.nodes = {}  # graph -> nodes when it was last made ready or updated
         self.terminal = self.meta = None
         self.others = 0  # ops that the ledger does not hold: synchronisation, contexts, ...
 
@@ -122,6 +125,8 @@ class Recorded(Side):
 
     def op(self, r):
         api = sys.intern(r['api'])
+        if 'nodes' in r:
+            self.nodes[r['graph']] = sum(r['nodes'].values())
         op = kind_of(api)
         if 'captured' in r or op is None or (op == 'free' and 'error' not in r and 'bytes' not in r):  # neither nodes of a graph nor the free of a null pointer do anything
             self.others += 1
@@ -132,6 +137,8 @@ class Recorded(Side):
             what = r.get('bytes')
         elif op == 'alloc':
             what = r.get('requested_bytes' if 'error' in r else 'bytes')
+        elif op == 'graph_launch':
+            what = self.nodes.get(r.get('graph')) if 'error' not in r else None
         else:
             what = None
         self.call(r['tid'], api, op, what, r.get('error', 0), r.get('stream_id'))

@@ -46,7 +46,7 @@ static void release(uint64_t address, int result)
 
 static void launch(uint32_t name, uint32_t stream)
 {
-    const struct record_launch what = {name, {2, 3, 4}, {32, 2, 1}, 48, stream};
+    const struct record_launch what = {name, {2, 3, 4}, {32, 2, 1}, 48, stream, false};
     struct record_call call;
 
     if (!record_enter(&call, LAUNCH)) return;
@@ -164,7 +164,7 @@ static void *journal(void *argument)
     synchronise();
     uint32_t kernel = intern("numbered");
     for (;;) {
-        const struct record_launch what = {kernel, {++line.number, 1, 1}, {line.thread, 1, 1}, 0, 0};
+        const struct record_launch what = {kernel, {++line.number, 1, 1}, {line.thread, 1, 1}, 0, 0, false};
         struct record_call call;
 
         if (!record_enter(&call, LAUNCH)) return NULL;

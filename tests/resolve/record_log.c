@@ -71,6 +71,12 @@ void record_launch(struct record_call *call, int result, const struct record_lau
          l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->shared_bytes);
     record_leave(call);
 }
+void record_graph(struct record_call *call, int result, const struct record_graph *g)
+{
+    line("graph %s result=%d number=%u types=%u kernels=%u left_out=%u", hook_api_names[call->api], result,
+         g->number, g->node_count, g->kernel_count, g->kernels_left_out);
+    record_leave(call);
+}
 void record_copy(struct record_call *call, int result, enum record_copy_kind kind, uint64_t destination,
                  uint64_t source, uint64_t bytes, uint32_t stream)
 {

@@ -29,7 +29,7 @@ static bool live(const struct sim_storage *s)
     return sim_map_find(s->base) == s;
 }
 
-CUresult sim_graph_storage_live(struct sim_call *call, struct sim_storage *s)
+static CUresult storage_live(struct sim_storage *s)
 {
     struct sim_device *d = &sim.devices[s->device];
     if (s->reserved > d->total || d->used > d->total - s->reserved) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -39,9 +39,6 @@ CUresult sim_graph_storage_live(struct sim_call *call, struct sim_storage *s)
     s->freeing = false;
     s->buffer_id = ++sim.next_buffer;
     sim_map_insert(s);
-    struct sim_line line = {0};
-    sim_line_of(&line, SIM_L_ALLOC, s);
-    sim_ledger_write(call, &line, CUDA_SUCCESS);
     return CUDA_SUCCESS;
 }
 
@@ -53,11 +50,16 @@ void sim_graph_storage_end(struct sim_storage *s)
     madvise((void *)(uintptr_t)s->base, sim_round(s->bytes, 4096), MADV_DONTNEED);
 }
 
-static void end_with_line(struct sim_call *call, struct sim_storage *s)
+static void storage_line(struct sim_call *call, enum sim_line_op op, const struct sim_storage *s)
 {
     struct sim_line line = {0};
-    sim_line_of(&line, SIM_L_FREE, s);
+    sim_line_of(&line, op, s);
     sim_ledger_write(call, &line, CUDA_SUCCESS);
+}
+
+static void end_with_line(struct sim_call *call, struct sim_storage *s)
+{
+    storage_line(call, SIM_L_FREE, s);
     sim_graph_storage_end(s);
 }
 
@@ -359,12 +361,12 @@ static uint64_t duration(const struct sim_graph *g)
     return latest;
 }
 
-static struct sim_storage *freed_by(const struct sim_graph *g, const struct sim_node *n)
+/* The storage of this graph that the node frees, or NULL: it frees one of another graph's. */
+static struct sim_storage *own(const struct sim_graph *g, const struct sim_node *n)
 {
     for (size_t i = 0; i < g->count; i++)
         if (g->nodes[i]->storage && g->nodes[i]->storage->base == n->address) return g->nodes[i]->storage;
-    struct sim_storage *s = sim_map_find(n->address);
-    return s && s->base == n->address && s->kind == SIM_K_GRAPH ? s : NULL;
+    return NULL;
 }
 
 /* What is still alive of the last launch is an error, unless the graph was made to free it by itself. */
@@ -372,6 +374,8 @@ static CUresult memory_before(struct sim_call *call, struct sim_exec *e)
 {
     for (size_t i = 0; i < e->graph->count; i++) {
         struct sim_storage *s = e->graph->nodes[i]->storage;
+        if (s && live(s) && s->freeing)
+            sim_wait_device(s->device); /* freed in stream order before this launch */
         if (!s || !live(s)) continue;
         if (!(e->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH)) return CUDA_ERROR_INVALID_VALUE;
         end_with_line(call, s);
@@ -384,18 +388,26 @@ static CUresult memory_nodes(struct sim_call *call, struct sim_exec *e)
     CUresult r = memory_before(call, e);
     for (size_t i = 0; !r && i < e->graph->count; i++) {
         const struct sim_node *n = e->graph->nodes[i];
-        if (n->storage) r = sim_graph_storage_live(call, n->storage);
+        if (n->storage) r = storage_live(n->storage);
     }
     return r;
 }
 
+/* The lines of what the launch did with memory: what it freed of earlier launches, then its own in the order
+ * of the nodes. */
 static void memory_after(struct sim_call *call, const struct sim_exec *e)
 {
-    for (size_t i = 0; i < e->graph->count; i++) {
-        const struct sim_node *n = e->graph->nodes[i];
-        if (n->type != CU_GRAPH_NODE_TYPE_MEM_FREE) continue;
-        struct sim_storage *s = freed_by(e->graph, n);
-        if (s && live(s)) end_with_line(call, s);
+    const struct sim_graph *g = e->graph;
+    for (size_t i = 0; i < g->count; i++) {
+        const struct sim_node *n = g->nodes[i];
+        if (n->type != CU_GRAPH_NODE_TYPE_MEM_FREE || own(g, n)) continue;
+        struct sim_storage *s = sim_map_find(n->address);
+        if (s && s->base == n->address && s->kind == SIM_K_GRAPH) end_with_line(call, s);
+    }
+    for (size_t i = 0; i < g->count; i++) {
+        const struct sim_node *n = g->nodes[i];
+        if (n->storage) storage_line(call, SIM_L_ALLOC, n->storage);
+        if (n->type == CU_GRAPH_NODE_TYPE_MEM_FREE && own(g, n)) end_with_line(call, own(g, n));
     }
 }
 

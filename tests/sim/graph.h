@@ -67,8 +67,6 @@ struct sim_node *sim_exec_node(const struct sim_exec *exec, const struct sim_nod
 
 /* Address space for a graph's allocation: it has its address from now on, and memory while it lives. */
 struct sim_storage *sim_graph_storage(int device, size_t bytes);
-/* One that is not alive gets memory: CUDA_ERROR_OUT_OF_MEMORY, or the alloc line. */
-CUresult sim_graph_storage_live(struct sim_call *call, struct sim_storage *storage);
 void sim_graph_storage_end(struct sim_storage *storage);
 
 #endif
