@@ -348,7 +348,7 @@ static char *put_graph(struct jsonl_state *state, char *out, const struct cap_re
         const char *name = jsonl_string_at(state, (uint32_t)(words[types + i] >> 32), &head);
         if (i) *out++ = ',';
         *out++ = '"';
-        out = put_name(out, name, CAP_STRING_LENGTH(head), &replaced);
+        out = jsonl_put_name(out, name, CAP_STRING_LENGTH(head), &replaced);
         out = put_count(out, words[types + i]);
     }
     *out++ = '}';
