@@ -76,14 +76,14 @@
 
 #define HOOK_ALLOC_(symbol, per_thread, parameters, arguments, memory, address_, bytes_, stream_, owner_)    \
     HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_ALLOC, record_enter_followed, parameters, arguments,        \
-                  stream_, NOTHING,                                                                                   \
+                  stream_, NOTHING,                                                                          \
                   hook_alloc_done(&call, result, CAP_MEMORY_##memory,                                        \
                                   result == CUDA_SUCCESS ? (uint64_t)(address_) : 0, (uint64_t)(bytes_),     \
                                   on.string, result == CUDA_SUCCESS ? (uint64_t)(owner_) : 0))
 
 #define HOOK_FREE_(symbol, per_thread, parameters, arguments, address_, stream_)                             \
     HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_FREE, record_enter_followed, parameters, arguments,         \
-                  stream_, struct record_storage freed;                                                               \
+                  stream_, struct record_storage freed;                                                      \
                   if (!on.captured) record_free_begin(&call, (uint64_t)(address_), &freed),                  \
                   if (on.captured) record_op(&call, (int)result, on.string, 0);                              \
                   else record_free(&call, (int)result, &freed, on.string))
@@ -107,11 +107,16 @@
                    hook_launch_old(function_, (unsigned)(width_), (unsigned)(height_), on.string),           \
                record_launch(&call, (int)result, &launch), CAP_ACTIVITY_KERNEL, launch.name, 0)
 
-/* A graph has no name and no shape. What the launch does with memory is known when it has succeeded. */
+/* A graph has no name and no shape. What the launch does with memory is told behind it: the record of the
+ * launch comes first after its begin, and nothing comes between the events. */
 #define HOOK_GRAPH_(symbol, per_thread, parameters, arguments, executable_, stream_)                         \
-    HOOK_TIMED(symbol, per_thread, HOOK_GROUP_LAUNCH, parameters, arguments, stream_, NOTHING,               \
-               struct record_launch launch = hook_graph_launched(&call, result, executable_, &on);           \
-               record_launch(&call, (int)result, &launch), CAP_ACTIVITY_GRAPH, 0, 0)
+    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_LAUNCH, record_enter, parameters, arguments, stream_,       \
+                  struct device_timer timer;                                                                 \
+                  device_begin(&timer, &call, &on.timed),                                                    \
+                  struct record_launch launch = hook_graph_launch(executable_, on.string);                   \
+                  struct record_call of_launch = call; record_launch(&call, (int)result, &launch);           \
+                  device_end(&timer, result, CAP_ACTIVITY_GRAPH, 0, 0, &on.timed);                           \
+                  if (result == CUDA_SUCCESS) hook_graph_memory(&of_launch, executable_))
 
 #define HOOK_READY_(symbol, per_thread, parameters, arguments, executable_, graph_, flags_)                  \
     CUresult hook_##symbol parameters                                                                        \

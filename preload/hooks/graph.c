@@ -295,15 +295,23 @@ static void memory_of_launch(struct record_call *call, const struct memory_nodes
     }
 }
 
-static struct record_launch hook_graph_launched(struct record_call *call, CUresult result,
-                                                CUgraphExec executable, const struct hook_stream *on)
+static void hook_graph_memory(const struct record_call *launch, CUgraphExec executable)
 {
-    struct record_launch launch = {.stream = on->string, .of_graph = true};
+    struct record_call call;
     uint64_t nodes = handle_get(&memories, (uintptr_t)executable);
-    launch.shared_bytes = (uint32_t)handle_get(&numbers, (uintptr_t)executable);
-    if (__builtin_expect(nodes != 0, 0) && result == CUDA_SUCCESS && !on->captured)
-        memory_of_launch(call, (const struct memory_nodes *)(uintptr_t)nodes);
-    return launch;
+    if (__builtin_expect(nodes == 0, 1) || launch->captured) return;
+    if (!record_enter_quiet(&call, launch->api)) return;
+    call.begin = launch->begin;
+    call.device = launch->device;
+    memory_of_launch(&call, (const struct memory_nodes *)(uintptr_t)nodes);
+    record_leave(&call);
+}
+
+static struct record_launch hook_graph_launch(CUgraphExec executable, uint32_t stream)
+{
+    return (struct record_launch){.stream = stream,
+                                  .of_graph = true,
+                                  .shared_bytes = (uint32_t)handle_get(&numbers, (uintptr_t)executable)};
 }
 
 #define HOOK_FAMILY "preload/hooks/graph.def"
