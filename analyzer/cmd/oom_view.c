@@ -7,10 +7,10 @@
 
 enum { OWNERS = 10 };
 
-bool oom_view_make(const struct cg_trace *trace, struct oom_view *view)
+bool oom_view_make(const struct cg_trace *trace, const struct evidence *evidence, struct oom_view *view)
 {
-    *view = (struct oom_view){.trace = trace};
-    if (logical_memory_make(trace, &view->memory) && span_paths_make(trace, &view->paths) &&
+    *view = (struct oom_view){.trace = trace, .evidence = evidence};
+    if (evidence_logical(evidence, trace, &view->memory) && span_paths_make(trace, &view->paths) &&
         oom_failures_make(trace, &view->failures))
         return true;
     oom_view_free(view);
@@ -21,7 +21,7 @@ void oom_view_free(struct oom_view *view)
 {
     oom_failures_free(&view->failures);
     span_paths_free(&view->paths);
-    logical_memory_free(&view->memory);
+    if (view->evidence) evidence_logical_free(view->evidence, &view->memory);
 }
 
 /* A failure and its details. */

@@ -2,8 +2,8 @@
 #ifndef CGTRACE_ANALYZER_CMD_OOM_VIEW_H
 #define CGTRACE_ANALYZER_CMD_OOM_VIEW_H
 
+#include "analyzer/evidence/evidence.h"
 #include "analyzer/planes/oom.h"
-#include "common/json_doc.h"
 
 #define OOM_DEFINITION                                                                                       \
     "Calls that returned CUDA_ERROR_OUT_OF_MEMORY (2). Alive are the storages of the device when the call "  \
@@ -13,6 +13,7 @@
 
 struct oom_view {
     const struct cg_trace *trace;
+    const struct evidence *evidence; /* of the trace */
     struct logical_memory memory;
     struct span_paths paths;
     struct oom_failures failures;
@@ -20,7 +21,7 @@ struct oom_view {
 };
 
 /* The trace must have been loaded with its extra fields. False when memory is short. */
-bool oom_view_make(const struct cg_trace *trace, struct oom_view *view);
+bool oom_view_make(const struct cg_trace *trace, const struct evidence *evidence, struct oom_view *view);
 void oom_view_free(struct oom_view *view);
 
 /* One failure as an object; the document fails when memory is short. */

@@ -21,7 +21,7 @@ static void release(struct query *query)
 {
     struct ledger *ledger = query->state;
     memory_ledger_free(&ledger->ledger);
-    logical_memory_free(&ledger->memory);
+    evidence_logical_free(&query->input->evidence, &ledger->memory);
     free(ledger);
 }
 
@@ -38,7 +38,7 @@ static int prepare(struct query *query, struct cg_error *error)
     if (!ledger) return cg_out_of_memory(error);
     ledger->trace = trace;
     ledger->capabilities = query->input->evidence.capabilities;
-    if (logical_memory_make(trace, &ledger->memory) &&
+    if (evidence_logical(&query->input->evidence, trace, &ledger->memory) &&
         memory_ledger_make(trace, &ledger->memory, wanted, &ledger->ledger))
         return 0;
     release(query);

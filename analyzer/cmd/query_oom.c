@@ -14,7 +14,7 @@ static int prepare(struct query *query, struct cg_error *error)
 {
     struct oom_view *view = calloc(1, sizeof *view);
     query->state = view;
-    if (view && oom_view_make(query->input->trace, view)) return 0;
+    if (view && oom_view_make(query->input->trace, &query->input->evidence, view)) return 0;
     free(view);
     return cg_out_of_memory(error);
 }

@@ -168,10 +168,10 @@ static bool make_rows(struct storages *storages)
     return true;
 }
 
-static bool work_out(struct storages *storages)
+static bool work_out(const struct evidence *evidence, struct storages *storages)
 {
     const struct cg_trace *trace = storages->trace;
-    if (!logical_memory_make(trace, &storages->memory) || !span_paths_make(trace, &storages->paths) ||
+    if (!evidence_logical(evidence, trace, &storages->memory) || !span_paths_make(trace, &storages->paths) ||
         !training_steps_make(trace, storages->step_span, &storages->steps))
         return false;
     uint8_t *selected = calloc(storages->memory.lifetime_count + 1, 1);
@@ -193,7 +193,7 @@ static void release(struct query *query)
     storage_groups_free(&storages->groups);
     training_steps_free(&storages->steps);
     span_paths_free(&storages->paths);
-    logical_memory_free(&storages->memory);
+    evidence_logical_free(&query->input->evidence, &storages->memory);
     free(storages);
 }
 
@@ -205,7 +205,7 @@ static int prepare(struct query *query, enum storage_kind kind, struct cg_error 
     storages->kind = kind;
     storages->trace = query->input->trace;
     int status = read_options(query, storages, error);
-    if (status == 0 && !work_out(storages)) status = cg_out_of_memory(error);
+    if (status == 0 && !work_out(&query->input->evidence, storages)) status = cg_out_of_memory(error);
     if (status != 0) release(query);
     return status;
 }

@@ -1,7 +1,9 @@
 #include "analyzer/viewer/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "analyzer/evidence/emit.h"
 #include "analyzer/planes/array.h"
 #include "analyzer/planes/order.h"
 #include "analyzer/viewer/groups.h"
@@ -13,38 +15,23 @@ struct json_doc *part_document(struct buffer *raw)
     return doc_start(DOC_COMPACT, DOC_DECLARED, buffer_sink, raw);
 }
 
-static uint64_t clamp(unsigned __int128 value)
-{
-    return value > UINT64_MAX ? UINT64_MAX : (uint64_t)value;
-}
+/* ---- the curve: of the points of each bucket the highest ---- */
 
-/* ---- the curve: of the points of each bucket the highest, and the last ---- */
-
+/* What is live after all records of one time; groups: the largest ones of each grouping. */
+struct live {
+    unsigned __int128 all, by_category[CG_CATEGORY_COUNT];
+    uint64_t groups[BY_CATEGORY][GROUPS_SHOWN];
+};
 struct point {
-    uint64_t timestamp, live, by_category[CG_CATEGORY_COUNT];
-    uint64_t stands_for;
+    uint64_t timestamp, stands_for;
+    struct live live;
 };
 struct curve {
     struct point *points;
     size_t count;
     unsigned bits; /* buckets of 2^bits ns */
+    struct groups groups[GROUPING_COUNT];
 };
-
-static void visit(void *context, const struct memory_point *seen)
-{
-    struct curve *curve = context;
-    struct point point = {.timestamp = seen->timestamp_ns, .live = clamp(seen->live_bytes), .stands_for = 1};
-    for (size_t i = 0; i < seen->category_count; i++)
-        point.by_category[seen->by_category[i].key] = clamp(seen->by_category[i].bytes);
-    struct point *last = curve->count ? &curve->points[curve->count - 1] : NULL;
-    if (last && last->timestamp >> curve->bits == point.timestamp >> curve->bits && curve->bits > 0) {
-        uint64_t stands_for = last->stands_for + 1;
-        if (point.live >= last->live) *last = point;
-        last->stands_for = stands_for;
-    } else {
-        curve->points[curve->count++] = point;
-    }
-}
 
 /* The narrowest buckets of which there are not too many. */
 static unsigned bucket_bits(uint64_t first, uint64_t last, uint64_t count, uint64_t most)
@@ -56,75 +43,84 @@ static unsigned bucket_bits(uint64_t first, uint64_t last, uint64_t count, uint6
     return bits;
 }
 
-static bool make_curve(const struct cg_trace *trace, const struct logical_memory *logical,
-                       struct curve *curve)
+static void add_point(struct curve *curve, uint64_t timestamp, const struct live *live)
 {
-    size_t rows = trace->memory.rows;
-    *curve = (struct curve){0};
-    if (rows == 0) return true;
-    curve->bits = bucket_bits(trace->memory.timestamp_ns[ordered_row(logical->order, 0)],
-                              trace->memory.timestamp_ns[ordered_row(logical->order, rows - 1)],
-                              logical->point_count, POINTS_MAX);
-    size_t room = curve->bits == 0 ? logical->point_count : POINTS_MAX + 1;
-    curve->points = array_zeroed(room, sizeof *curve->points);
-    return curve->points && logical_memory_points(trace, logical, visit, curve);
-}
-
-/* ---- live bytes of the largest groups at the points of the curve ---- */
-
-struct follower {
-    struct groups groups;
-    uint64_t live[GROUPS_SHOWN];
-};
-
-static void pack_groups_at(struct follower *followers, uint64_t (*before)[GROUPS_SHOWN],
-                           struct buffer *columns)
-{
-    for (unsigned g = 0; g < BY_CATEGORY; g++)
-        for (unsigned i = 0; i < GROUPS_SHOWN && i < followers[g].groups.count; i++) {
-            buffer_step(&columns[g * GROUPS_SHOWN + i], before[g][i], followers[g].live[i]);
-            before[g][i] = followers[g].live[i];
-        }
-}
-
-static void follow_storage(const struct cg_trace *trace, struct follower *followers, uint32_t storage,
-                           bool frees)
-{
-    for (unsigned g = 0; g < BY_CATEGORY; g++) {
-        uint32_t place = followers[g].groups.place[storage_key(trace, (enum grouping)g, storage)];
-        if (place == 0 || place > GROUPS_SHOWN) continue;
-        uint64_t bytes = trace->memory.bytes[storage];
-        followers[g].live[place - 1] += frees ? -bytes : bytes;
+    struct point *last = curve->count ? &curve->points[curve->count - 1] : NULL;
+    if (last && curve->bits > 0 && last->timestamp >> curve->bits == timestamp >> curve->bits) {
+        last->stands_for++;
+        if (live->all < last->live.all) return;
+        last->timestamp = timestamp;
+        last->live = *live;
+    } else {
+        curve->points[curve->count++] = (struct point){timestamp, 1, *live};
     }
 }
 
-/* Walks the records by time; a point shows what is live after all of its time. */
-static bool follow(const struct cg_trace *trace, const struct logical_memory *logical,
-                   const struct curve *curve, struct follower *followers, struct buffer *columns)
+/* The row that allocated what a row of trace->memory begins or ends; CG_NONE when it does neither. */
+static uint32_t *storages_of_rows(const struct cg_trace *trace, const struct logical_memory *logical)
 {
-    size_t rows = trace->memory.rows;
-    uint32_t *storage =
-        array_raw(rows, sizeof *storage); /* the row that allocated what the row begins or ends */
-    uint64_t before[BY_CATEGORY][GROUPS_SHOWN] = {0};
-    if (!storage) return false;
-    for (size_t i = 0; i < rows; i++)
-        storage[i] = CG_NONE;
+    uint32_t *storage = array_raw(trace->memory.rows, sizeof *storage);
+    if (!storage) return NULL;
+    memset(storage, 0xff, trace->memory.rows * sizeof *storage);
     for (size_t i = 0; i < logical->lifetime_count; i++) {
         const struct lifetime *lifetime = &logical->lifetimes[i];
         storage[lifetime->row] = lifetime->row;
         if (lifetime->end_row != CG_NONE) storage[lifetime->end_row] = lifetime->row;
     }
-    size_t at = 0;
-    for (size_t p = 0; p < curve->count; p++) {
-        for (; at < rows; at++) {
-            uint32_t row = ordered_row(logical->order, at);
-            if (trace->memory.timestamp_ns[row] > curve->points[p].timestamp) break;
-            if (storage[row] != CG_NONE) follow_storage(trace, followers, storage[row], storage[row] != row);
-        }
-        pack_groups_at(followers, before, columns);
+    return storage;
+}
+
+static void change_live(const struct cg_trace *trace, const struct curve *curve, uint32_t storage, bool frees,
+                        struct live *live)
+{
+    uint64_t bytes = trace->memory.bytes[storage];
+    unsigned __int128 *category = &live->by_category[trace->memory.category[storage]];
+    live->all = frees ? live->all - bytes : live->all + bytes;
+    *category = frees ? *category - bytes : *category + bytes;
+    for (unsigned g = 0; g < BY_CATEGORY; g++) {
+        uint32_t place = curve->groups[g].place[storage_key(trace, (enum grouping)g, storage)];
+        if (place > 0 && place <= GROUPS_SHOWN) live->groups[g][place - 1] += frees ? -bytes : bytes;
     }
+}
+
+/* Walks the records by time. */
+static bool make_points(const struct cg_trace *trace, const struct logical_memory *logical,
+                        struct curve *curve)
+{
+    size_t rows = trace->memory.rows;
+    const uint64_t *times = trace->memory.timestamp_ns;
+    if (rows == 0) return true;
+    curve->bits = bucket_bits(times[ordered_row(logical->order, 0)],
+                              times[ordered_row(logical->order, rows - 1)], logical->point_count, POINTS_MAX);
+    curve->points =
+        array_raw(curve->bits == 0 ? logical->point_count : POINTS_MAX + 1, sizeof *curve->points);
+    uint32_t *storage = storages_of_rows(trace, logical);
+    struct live live = {0};
+    for (size_t i = 0; curve->points && storage && i < rows; i++) {
+        uint32_t row = ordered_row(logical->order, i);
+        if (storage[row] != CG_NONE) change_live(trace, curve, storage[row], storage[row] != row, &live);
+        if (i + 1 == rows || times[ordered_row(logical->order, i + 1)] != times[row])
+            add_point(curve, times[row], &live);
+    }
+    bool good = curve->points && storage;
     free(storage);
-    return true;
+    return good;
+}
+
+static bool curve_make(const struct cg_trace *trace, const struct logical_memory *logical,
+                       struct curve *curve)
+{
+    *curve = (struct curve){0};
+    for (unsigned g = 0; g < GROUPING_COUNT; g++)
+        if (!groups_make(trace, logical, (enum grouping)g, &curve->groups[g])) return false;
+    return make_points(trace, logical, curve);
+}
+
+static void curve_free(struct curve *curve)
+{
+    for (unsigned g = 0; g < GROUPING_COUNT; g++)
+        groups_free(&curve->groups[g]);
+    free(curve->points);
 }
 
 /* Columns: time, live, what it stands for, each category, each group by span, by call, by call site. */
@@ -137,22 +133,26 @@ enum {
     POINT_COLUMNS = POINT_GROUP + BY_CATEGORY * GROUPS_SHOWN
 };
 
-static bool pack_curve(const struct cg_trace *trace, const struct logical_memory *logical,
-                       struct follower *followers, struct curve *curve, struct parts *parts)
+static bool pack_curve(const struct curve *curve, struct parts *parts)
 {
+    static const struct point none = {0};
     struct buffer columns[POINT_COLUMNS] = {0};
-    struct point before = {0};
+    const struct point *before = &none;
     for (size_t i = 0; i < curve->count; i++) {
         const struct point *point = &curve->points[i];
-        buffer_number(&columns[POINT_TIME], point->timestamp - before.timestamp);
-        buffer_step(&columns[POINT_LIVE], before.live, point->live);
+        buffer_number(&columns[POINT_TIME], point->timestamp - before->timestamp);
+        buffer_step(&columns[POINT_LIVE], clamp_u128(before->live.all), clamp_u128(point->live.all));
         buffer_number(&columns[POINT_MORE], point->stands_for - 1);
         for (unsigned c = 0; c < CG_CATEGORY_COUNT; c++)
-            buffer_step(&columns[POINT_CATEGORY + c], before.by_category[c], point->by_category[c]);
-        before = *point;
+            buffer_step(&columns[POINT_CATEGORY + c], clamp_u128(before->live.by_category[c]),
+                        clamp_u128(point->live.by_category[c]));
+        for (unsigned g = 0; g < BY_CATEGORY; g++)
+            for (unsigned k = 0; k < GROUPS_SHOWN && k < curve->groups[g].count; k++)
+                buffer_step(&columns[POINT_GROUP + g * GROUPS_SHOWN + k], before->live.groups[g][k],
+                            point->live.groups[g][k]);
+        before = point;
     }
-    bool good = follow(trace, logical, curve, followers, columns + POINT_GROUP);
-    return parts_add_columns(parts, "curve", columns, POINT_COLUMNS) && good;
+    return parts_add_columns(parts, "curve", columns, POINT_COLUMNS);
 }
 
 /* ---- storages as blocks ---- */
@@ -325,7 +325,7 @@ static void emit_groups(struct json_doc *doc, struct names *names, const char *k
 
 static void emit_memory_document(struct json_doc *doc, const struct cg_trace *trace,
                                  const struct logical_memory *logical, const struct curve *curve,
-                                 const struct follower *followers, struct names *names)
+                                 struct names *names)
 {
     doc_object(doc);
     doc_member_bool(doc, "present", logical->present);
@@ -340,10 +340,10 @@ static void emit_memory_document(struct json_doc *doc, const struct cg_trace *tr
     for (unsigned i = 0; i < CG_CATEGORY_COUNT; i++)
         doc_string(doc, cg_name_CATEGORY[i]);
     doc_array_end(doc);
-    emit_groups(doc, names, "by_span", BY_SPAN, &followers[BY_SPAN].groups);
-    emit_groups(doc, names, "by_call", BY_CALL, &followers[BY_CALL].groups);
-    emit_groups(doc, names, "by_site", BY_SITE, &followers[BY_SITE].groups);
-    emit_groups(doc, names, "by_category", BY_CATEGORY, &followers[BY_CATEGORY].groups);
+    emit_groups(doc, names, "by_span", BY_SPAN, &curve->groups[BY_SPAN]);
+    emit_groups(doc, names, "by_call", BY_CALL, &curve->groups[BY_CALL]);
+    emit_groups(doc, names, "by_site", BY_SITE, &curve->groups[BY_SITE]);
+    emit_groups(doc, names, "by_category", BY_CATEGORY, &curve->groups[BY_CATEGORY]);
     doc_object_end(doc);
 }
 
@@ -351,20 +351,14 @@ bool memory_pack(const struct cg_trace *trace, const struct logical_memory *logi
                  const struct physical_memory *physical, size_t most, struct names *names,
                  struct parts *parts)
 {
-    struct curve curve = {0};
-    struct follower followers[GROUPING_COUNT] = {0};
+    struct curve curve;
     struct buffer raw = {0};
-    bool good = make_curve(trace, logical, &curve);
-    for (unsigned g = 0; g < GROUPING_COUNT && good; g++)
-        good = groups_make(trace, logical, (enum grouping)g, &followers[g].groups);
+    bool good = curve_make(trace, logical, &curve);
     struct json_doc *doc = good ? part_document(&raw) : NULL;
-    if (doc) emit_memory_document(doc, trace, logical, &curve, followers, names);
-    good = doc && doc_finish(doc) == 0 && parts_add(parts, "memory", &raw) &&
-           pack_curve(trace, logical, followers, &curve, parts) &&
+    if (doc) emit_memory_document(doc, trace, logical, &curve, names);
+    good = doc && doc_finish(doc) == 0 && parts_add(parts, "memory", &raw) && pack_curve(&curve, parts) &&
            pack_samples(trace, physical, names, parts) && pack_blocks(trace, logical, most, names, parts);
-    for (unsigned g = 0; g < GROUPING_COUNT; g++)
-        groups_free(&followers[g].groups);
+    curve_free(&curve);
     buffer_free(&raw);
-    free(curve.points);
     return good;
 }

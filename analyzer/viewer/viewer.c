@@ -23,7 +23,7 @@ enum {
 struct packing {
     const struct viewer_run *run;
     struct slices slices;
-    struct logical_memory logical; /* made here when the evidence is a stored one */
+    struct logical_memory logical;
     struct physical_memory physical;
     struct names names;
     struct levels levels;
@@ -34,10 +34,8 @@ struct packing {
 static void packing_free(struct packing *packing)
 {
     slices_free(&packing->slices);
-    if (packing->run->evidence->stored) {
-        logical_memory_free(&packing->logical);
-        physical_memory_free(&packing->physical);
-    }
+    evidence_logical_free(packing->run->evidence, &packing->logical);
+    physical_memory_free(&packing->physical);
     names_free(&packing->names);
     parts_free(&packing->parts);
 }
@@ -47,14 +45,8 @@ static bool packing_start(struct packing *packing, const struct viewer_run *run)
     const struct evidence *evidence = run->evidence;
     *packing = (struct packing){.run = run};
     if (!names_start(&packing->names, run->trace)) return false;
-    if (!evidence->stored) {
-        packing->logical = evidence->logical;
-        packing->physical = evidence->physical;
-    } else if (!logical_memory_make(run->trace, &packing->logical) ||
-               !physical_memory_make(run->trace, &packing->physical)) {
-        return false;
-    }
-    return slices_make(run->trace, &packing->slices);
+    return evidence_logical(evidence, run->trace, &packing->logical) &&
+           physical_memory_make(run->trace, &packing->physical) && slices_make(run->trace, &packing->slices);
 }
 
 static bool pack_documents(struct packing *packing)
