@@ -1,6 +1,8 @@
 /* overview: a bounded first look (doc/spec/cli.md 5.2). */
 #include "analyzer/cmd/overview.h"
 
+#include <string.h>
+
 #include "analyzer/cmd/gpu_view.h"
 #include "analyzer/cmd/query.h"
 
@@ -242,6 +244,16 @@ static void emit_activation_heads(struct json_doc *doc, const void *object)
 /* ---- the document; the order is that of the table for people, who do not see the first members ---- */
 
 enum { ENVELOPE_MEMBERS = 2 };
+static void emit_out_of_memory(struct json_doc *doc, const void *object)
+{
+    emit_oom_briefs(doc, ((const struct overview *)object)->oom);
+}
+
+static bool ran_out_of_memory(const void *object)
+{
+    return ((const struct overview *)object)->oom != NULL;
+}
+
 static const struct json_member members[] = {
     {"schema", emit_overview_schema, NULL},
     {"tool", emit_overview_tool, NULL},
@@ -253,6 +265,7 @@ static const struct json_member members[] = {
     {"capabilities", emit_matrix, NULL},
     {"timing", emit_overview_timing, NULL},
     {"memory", emit_memory_totals, NULL},
+    {"out_of_memory", emit_out_of_memory, ran_out_of_memory},
     {"activations", emit_activation_heads, NULL},
     {"gpu", emit_overview_gpu, NULL},
     {"findings", emit_bounded_findings, NULL},
@@ -272,21 +285,40 @@ static void emit_people(struct json_doc *doc, const void *object)
     doc_members(doc, members + skipped, sizeof members / sizeof *members - skipped, &overview);
 }
 
+/* Writes it, with the failed allocations of the trace, which has its extra fields; NULL: there are none. */
+static int write_overview(const struct arguments *arguments, const struct command_input *input,
+                          const struct cg_trace *failed, struct cg_error *error)
+{
+    struct overview overview = {.input = input};
+    struct oom_view oom;
+    int status = rankings_make(&input->evidence, &overview.rankings, error);
+    if (status != 0) return status;
+    if (failed && !oom_view_make(failed, &input->evidence, &oom))
+        status = cg_out_of_memory(error);
+    else if (failed)
+        overview.oom = &oom;
+    struct document document = {
+        .order = DOC_SORTED, .emit = emit_overview, .people = emit_people, .object = &overview};
+    if (status == 0) status = document_write(arguments, input, &document, error);
+    if (overview.oom) oom_view_free(&oom);
+    rankings_free(&overview.rankings);
+    return status;
+}
+
 static int run(const struct arguments *arguments, struct cg_error *error)
 {
     int status = document_check_format(arguments, "an overview", false, error);
     if (status != 0) return status;
     struct command_input input;
-    status = command_input_open(arguments->input, (struct input_needs){0}, &input, error);
+    struct cg_trace *again = NULL;
+    /* Standard input cannot be read again, so its extra fields are kept at once. */
+    bool once = arguments->input && strcmp(arguments->input, "-") == 0;
+    status = command_input_open(arguments->input, (struct input_needs){.extras = once}, &input, error);
     if (status != 0) return status;
-    struct overview overview = {.input = &input};
-    status = rankings_make(&input.evidence, &overview.rankings, error);
-    if (status == 0) {
-        struct document document = {
-            .order = DOC_SORTED, .emit = emit_overview, .people = emit_people, .object = &overview};
-        status = document_write(arguments, &input, &document, error);
-        rankings_free(&overview.rankings);
-    }
+    if (input.out_of_memory_count > 0 && !once) status = command_input_extras(&input, &again, error);
+    const struct cg_trace *failed = input.out_of_memory_count == 0 ? NULL : once ? input.trace : again;
+    if (status == 0) status = write_overview(arguments, &input, failed, error);
+    trace_free(again);
     command_input_close(&input);
     return status;
 }
@@ -305,7 +337,8 @@ const struct command command_overview = {
     .description =
         "Shows INPUT, a trace or a bundle, on one page that stays short whatever the size of the capture "
         "(candle-graph/overview/2): the run, its health, what it can and cannot say, where the time of the "
-        "measured region went, peak memory, the heads of the activation rankings, findings and gaps.",
+        "measured region went, peak memory, the heads of the activation rankings, findings and gaps; where "
+        "allocations failed for want of memory, the first of them (more: query --kind oom).",
     OPTION_LIST(options),
     EXAMPLE_LIST(examples),
     .run = run,

@@ -215,6 +215,7 @@ static int load_raw(struct command_input *input, struct input_needs needs,
     if (status == 0 && needs.nsight_dir)
         status = nsight_load_for(AT_FDCWD, needs.nsight_dir, input->trace, &gpu, error);
     if (status != 0) return status;
+    input->out_of_memory_count = input->trace->out_of_memory_count;
     status =
         evidence_make(input->trace, needs.nsight_dir ? &gpu : NULL, needs.parts, &input->evidence, error);
     input->evidence_made = status == 0;
@@ -254,6 +255,7 @@ static int load_bundle(struct command_input *input, struct input_needs needs,
                        const struct cg_load_options *options, struct cg_error *error)
 {
     int status = read_bundle(input, options, error);
+    if (status == 0) input->out_of_memory_count = input->trace->out_of_memory_count;
     if (status == 0 && !needs.extras) {
         trace_free(input->trace);
         input->trace = NULL;
@@ -268,6 +270,23 @@ static int load(struct command_input *input, struct input_needs needs, struct cg
         .extras = needs.extras, .progress = progress_show, .progress_context = &progress};
     int status = input->bundle_root ? load_bundle(input, needs, &options, error)
                                     : load_raw(input, needs, &options, error);
+    progress_end(&progress);
+    return status;
+}
+
+int command_input_extras(const struct command_input *input, struct cg_trace **trace, struct cg_error *error)
+{
+    struct progress progress = progress_start("reading again");
+    struct cg_load_options options = {
+        .extras = true, .progress = progress_show, .progress_context = &progress};
+    int status;
+    if (input->bundle_root) {
+        int fd = bundle_open_file(&input->bundle, "trace.jsonl", error);
+        status =
+            fd < 0 ? error->status : trace_load_descriptor(input->trace_path, fd, &options, trace, error);
+    } else {
+        status = trace_load(input->trace_path, &options, trace, error);
+    }
     progress_end(&progress);
     return status;
 }

@@ -13,13 +13,14 @@ struct command_input {
     char *packet;           /* the bundle's evidence.json, which the evidence points into */
     struct cg_trace *trace; /* NULL when a bundle's evidence says all that is needed */
     struct evidence evidence;
+    uint64_t out_of_memory_count; /* the trace's, kept when it is not */
     bool bundle_open, evidence_made;
 };
 
 /* What a command needs of its input. */
 struct input_needs {
-    bool extras;    /* fields beyond the format */
-    unsigned parts; /* EVIDENCE_NODES, EVIDENCE_EDGES */
+    bool extras;            /* fields beyond the format */
+    unsigned parts;         /* EVIDENCE_NODES, EVIDENCE_EDGES */
     const char *nsight_dir; /* reports to read with a raw trace; NULL: none */
     bool augmented;         /* a raw trace beside evidence or reports is taken too (doc/spec/cli.md 2.4) */
 };
@@ -31,6 +32,9 @@ struct input_needs {
 int command_input_open(const char *path, struct input_needs needs, struct command_input *input,
                        struct cg_error *error);
 void command_input_close(struct command_input *input);
+/* Loads the trace of an input that is not standard input once more, with its extra fields: *trace is the
+ * caller's. 0 or the status of *error. */
+int command_input_extras(const struct command_input *input, struct cg_trace **trace, struct cg_error *error);
 
 /* For commands that take raw traces only: a regular file, "-", or a directory with trace.jsonl. *trace_path
  * is the caller's. A file of a bundle is taken as a plain file, which is said on standard error. */

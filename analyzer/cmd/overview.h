@@ -4,11 +4,13 @@
 
 #include "analyzer/cmd/document.h"
 #include "analyzer/cmd/rankings.h"
+#include "analyzer/evidence/oom_view.h"
 
 struct overview {
     const struct command_input *input;
-    struct rankings rankings; /* made by rankings_make() */
-    bool people;              /* laid out for a table */
+    struct rankings rankings;   /* made by rankings_make() */
+    const struct oom_view *oom; /* failed allocations; NULL: there are none */
+    bool people;                /* laid out for a table */
 };
 
 /* object: the struct overview. */

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyzer/cmd/oom_view.h"
 #include "analyzer/cmd/query.h"
+#include "analyzer/evidence/oom_view.h"
 
 static const struct oom_view *of(const struct query *query)
 {

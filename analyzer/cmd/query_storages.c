@@ -7,8 +7,8 @@
 
 #include "analyzer/cmd/output.h"
 #include "analyzer/cmd/query.h"
-#include "analyzer/cmd/storage_view.h"
 #include "analyzer/cmd/suppressions.h"
+#include "analyzer/evidence/storage_view.h"
 #include "analyzer/evidence/text.h"
 
 static const struct {
@@ -86,16 +86,15 @@ static enum storage_grouping grouping_of(const struct option_value *by)
 
 static int read_options(const struct query *query, struct storages *storages, struct cg_error *error)
 {
-    const struct arguments *arguments = query->arguments;
-    const struct option_value *device = argument(arguments, "device"),
-                              *span = argument(arguments, "step-span"),
-                              *within = argument(arguments, "within-events"),
-                              *file = argument(arguments, "suppressions");
+    const struct option_value *device = query_option(query, "device"),
+                              *span = query_option(query, "step-span"),
+                              *within = query_option(query, "within-events"),
+                              *file = query_option(query, "suppressions");
 
-    storages->by = grouping_of(argument(arguments, "by"));
-    storages->after_steps = argument(arguments, "after-steps")->number;
+    storages->by = grouping_of(query_option(query, "by"));
+    storages->after_steps = query_option(query, "after-steps")->number;
     storages->within_events = within->given ? within->number : 1;
-    storages->minimum_bytes = argument(arguments, "min-bytes")->number;
+    storages->minimum_bytes = query_option(query, "min-bytes")->number;
     if (device->given) storages->device = find_text(storages->trace, device->text);
     if (span->given) storages->step_span = find_text(storages->trace, span->text);
     if (device->given && storages->device == CG_ABSENT)
@@ -105,7 +104,7 @@ static int read_options(const struct query *query, struct storages *storages, st
         return cg_fail(error, CG_EXIT_INPUT, "%s: no span is named '%s'", query->input->requested_path,
                        span->text);
     if (!file->given) return 0;
-    int status = output_check(argument(arguments, "output")->text, NULL, &file->text, 1, error);
+    int status = output_check(query_option(query, "output")->text, NULL, &file->text, 1, error);
     return status != 0 ? status : suppressions_read(file->text, &storages->suppressions, error);
 }
 

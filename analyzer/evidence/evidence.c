@@ -91,13 +91,14 @@ void evidence_free(struct evidence *evidence)
 bool evidence_logical(const struct evidence *evidence, const struct cg_trace *trace,
                       struct logical_memory *memory)
 {
-    if (evidence->stored) return logical_memory_make(trace, memory);
+    if (evidence->stored || evidence->trace != trace) return logical_memory_make(trace, memory);
     *memory = evidence->logical;
     return true;
 }
 
 void evidence_logical_free(const struct evidence *evidence, struct logical_memory *memory)
 {
-    if (evidence->stored) logical_memory_free(memory);
+    /* Whatever has records has devices. */
+    if (memory->devices != evidence->logical.devices) logical_memory_free(memory);
     *memory = (struct logical_memory){0};
 }

@@ -109,8 +109,9 @@ int evidence_read(const char *name, char *bytes, size_t length, struct evidence 
  * short. */
 bool evidence_same_run(const struct evidence *evidence, const struct cg_trace *trace);
 void evidence_free(struct evidence *evidence);
-/* The logical memory of the trace with all its parts: that of the evidence where it was derived, else made
- * anew from trace. False when memory is short. evidence_logical_free() gives back what was made. */
+/* The logical memory of the trace with all its parts: that of the evidence where it was derived from this
+ * very trace, else made anew. False when memory is short. evidence_logical_free() gives back what was made.
+ */
 bool evidence_logical(const struct evidence *evidence, const struct cg_trace *trace,
                       struct logical_memory *memory);
 void evidence_logical_free(const struct evidence *evidence, struct logical_memory *memory);

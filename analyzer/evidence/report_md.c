@@ -5,6 +5,7 @@
 
 #include "analyzer/evidence/evidence.h"
 #include "analyzer/evidence/markdown.h"
+#include "analyzer/evidence/oom_view.h"
 
 struct report {
     const struct evidence *evidence;
@@ -217,6 +218,64 @@ static void activation_part(struct report *report)
     top_of_metric(report, ACTIVATION_RETAINED, "bytes retained at the measured end", "bytes");
 }
 
+/* ---- allocations that failed ---- */
+
+enum { REPORTED_FAILURES = 10 };
+
+static void put_bytes(struct report *report, bool known, uint64_t bytes)
+{
+    if (known)
+        md_line(&report->md, "`%" PRIu64 "` | ", bytes);
+    else
+        md_line(&report->md, "not known | ");
+}
+
+static bool failure_row(struct report *report, const struct oom_view *view, uint64_t number)
+{
+    const struct cg_trace *trace = view->trace;
+    const struct cg_device_memory *samples = &trace->device_memory;
+    struct oom_brief brief;
+    if (!oom_brief_make(view, number, &brief)) return false;
+    bool sampled = brief.sample != CG_NONE && samples->free_bytes_set[brief.sample];
+    md_line(&report->md, "| %" PRIu64 " | ", trace->op.timestamp_ns[brief.op]);
+    md_code(&report->md, trace_text(trace, trace->op.op_name[brief.op]), true);
+    md_line(&report->md, " | ");
+    md_code(&report->md, trace_text(trace, trace->op.device[brief.op]), true);
+    md_line(&report->md, " | ");
+    put_bytes(report, trace->op.requested_bytes_set[brief.op], trace->op.requested_bytes[brief.op]);
+    put_bytes(report, sampled, sampled ? samples->free_bytes[brief.sample] : 0);
+    put_bytes(report, true, brief.live_bytes);
+    if (brief.owner_bytes) {
+        md_code(&report->md, md_string(brief.owner), true);
+        md_line(&report->md, ", `%" PRIu64 "` | ", brief.owner_bytes);
+    } else {
+        md_line(&report->md, "none | ");
+    }
+    md_code(&report->md, md_string(brief.span_path), true);
+    md_line(&report->md, " |\n");
+    return true;
+}
+
+static bool failure_part(struct report *report)
+{
+    const struct cg_trace *trace = report->evidence->trace;
+    struct oom_view view;
+    bool ok = true;
+    if (trace->out_of_memory_count == 0 || !trace->op.error) return true;
+    if (!oom_view_make(trace, report->evidence, &view)) return false;
+    md_line(&report->md,
+            "\n## Failed allocations\n\nCalls that returned CUDA_ERROR_OUT_OF_MEMORY; sizes in bytes.\n\n"
+            "| Time (ns) | Operation | Device | Asked for | Free | Alive | Largest owner | Span |\n"
+            "|---:|---|---|---:|---:|---:|---|---|\n");
+    for (uint64_t i = 0; ok && i < view.failures.count && i < REPORTED_FAILURES; i++)
+        ok = failure_row(report, &view, i);
+    if (view.failures.count > REPORTED_FAILURES)
+        md_line(&report->md, "\n%d of %zu are shown; `cg-analyze query --kind oom` has all.\n",
+                REPORTED_FAILURES, view.failures.count);
+    oom_view_free(&view);
+    return ok;
+}
+
 int write_report_markdown(const struct evidence *evidence, json_sink *sink, void *context)
 {
     struct report *report = malloc(sizeof *report);
@@ -228,8 +287,10 @@ int write_report_markdown(const struct evidence *evidence, json_sink *sink, void
     findings(report);
     facts(report);
     activation_part(report);
+    bool enough = failure_part(report);
     gaps(report);
     int error = md_finish(&report->md);
+    if (!enough) error = ENOMEM;
     free(report);
     return error;
 }

@@ -11,11 +11,8 @@
 bool oom_failures_make(const struct cg_trace *trace, struct oom_failures *failures)
 {
     const struct cg_ops *op = &trace->op;
-    size_t count = 0;
     *failures = (struct oom_failures){0};
-    for (size_t i = 0; i < op->rows; i++)
-        count += op->error_set[i] && op->error[i] == OOM_ERROR;
-    failures->ops = array_raw(count, sizeof *failures->ops);
+    failures->ops = array_raw(trace->out_of_memory_count, sizeof *failures->ops);
     if (!failures->ops || !order_by_time(op->timestamp_ns, op->rows, &failures->op_order) ||
         !order_by_time(trace->device_memory.timestamp_ns, trace->device_memory.rows,
                        &failures->sample_order)) {
@@ -24,7 +21,7 @@ bool oom_failures_make(const struct cg_trace *trace, struct oom_failures *failur
     }
     for (size_t place = 0; place < op->rows; place++) {
         uint32_t row = ordered_row(failures->op_order, place);
-        if (op->error_set[row] && op->error[row] == OOM_ERROR) failures->ops[failures->count++] = row;
+        if (op->error_set[row] && op->error[row] == CG_OUT_OF_MEMORY) failures->ops[failures->count++] = row;
     }
     return true;
 }

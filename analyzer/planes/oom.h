@@ -6,9 +6,6 @@
 
 #include "analyzer/planes/storage_groups.h"
 
-/* CUDA_ERROR_OUT_OF_MEMORY; cudaErrorMemoryAllocation is the same. */
-enum { OOM_ERROR = 2 };
-
 struct oom_failures {
     uint32_t *ops; /* rows of trace->op, by time, then in file order */
     size_t count;

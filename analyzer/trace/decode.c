@@ -90,7 +90,7 @@ static void patterns_init(struct pattern *patterns, const struct values *values,
 
 static enum action action_of(const struct field *field, bool extras)
 {
-    if (field->presence == PRESENCE_EXTRA && !extras) return ACTION_SKIP;
+    if (field->presence == PRESENCE_EXTRA && !extras && !decoder_watches(field)) return ACTION_SKIP;
     switch ((enum field_type)field->type) {
     case TYPE_STR:
     case TYPE_OPT_STR:

@@ -32,6 +32,13 @@ struct slot {
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct slot) == 64, "a slot is one cache line");
 
+/* A field beyond the format that is read though such fields are not kept: failures for want of memory are
+ * always counted. */
+static inline bool decoder_watches(const struct field *field)
+{
+    return field == &schema_objects[OBJECT_OP].fields[OP_FIELD_error];
+}
+
 /* The fields of one object, linked in the order in which the producer writes them. Each is in the list at
  * most once, and a reader only goes forward in it, so that no field is taken twice without a look. */
 struct layout {

@@ -136,6 +136,8 @@ static int take_record(struct loader *loader, enum cg_kind kind, const struct re
     case COLUMNS_DONE:
         break;
     }
+    if (kind == CG_KIND_OP && record->present >> OP_FIELD_error & 1)
+        loader->trace->out_of_memory_count += record->value[OP_FIELD_error].u == CG_OUT_OF_MEMORY;
     resolve_dense_bytes(loader, kind);
     return 0;
 }

@@ -117,7 +117,7 @@ static const char *decode_extra(struct decoder *decoder, const char *at, const s
     const char *end = json_skip_value(&decoder->scan, at, open);
     *present = false;
     if (end == NULL) return decode_scan_failed(decoder);
-    if (!decoder->extras) return end;
+    if (!decoder->extras && !decoder_watches(field)) return end;
     if (decode_value(decoder, at, field, open, &kept) != NULL) {
         *value = kept;
         *present = true;

@@ -66,6 +66,12 @@ enum object_id {
     OBJECT_SOURCE,
     OBJECT_COUNT
 };
+/* Places of an operation's fields in its record. */
+enum op_field {
+#define OP_FIELD(name, wire, type, presence, argument, meaning) OP_FIELD_##name,
+    CG_OP_FIELDS(OP_FIELD) CG_OP_EXTRAS(OP_FIELD)
+#undef OP_FIELD
+};
 struct object_schema {
     const char *name;
     uint8_t count; /* of fields, the extras last */

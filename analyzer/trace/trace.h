@@ -163,6 +163,9 @@ struct cg_terminal {
 struct cg_strings; /* analyzer/trace/strings.h */
 struct cg_stacks;  /* analyzer/trace/stacks.h */
 
+/* CUDA_ERROR_OUT_OF_MEMORY; cudaErrorMemoryAllocation is the same. */
+enum { CG_OUT_OF_MEMORY = 2 };
+
 struct cg_trace {
     struct cg_run run;
     struct cg_spans span;
@@ -183,6 +186,8 @@ struct cg_trace {
     uint32_t *span_of_string; /* for each string number: the row of the span with this id, else CG_NONE */
     uint64_t latest_host_ns;  /* doc/spec/trace.md 6.3 */
     uint64_t file_bytes;      /* bytes of the (decompressed) stream */
+    /* Operations whose error is CG_OUT_OF_MEMORY; known without the extra fields too. */
+    uint64_t out_of_memory_count;
 };
 
 /* Exit statuses of cg-analyze (doc/spec/cli.md 1.6). */

@@ -105,9 +105,23 @@ answer = query(trace, 'leaks', '--by', 'span')
 equal((answer['totals']['bytes'], answer['notes']), (12 * MIB, ['the capture failed: the program may have had no chance to free what was alive then']), 'killed: what was alive is no proof of a leak')
 equal(run('query', trace, '--kind', 'oom', '--format', 'table')[1].count('failure 1 / live / largest: 7 of 7'), 1, 'as a table')
 
-answer = query(trace, 'ledger')
-equal((answer['total'], answer['most_used'][0]['logical_bytes'], answer['most_used'][0]['used_bytes'], answer['most_unattributed'][0]['unattributed_bytes']), (1, said['alive'], said['alive'], 0),
-      'ledger of a recovered trace: what is alive is what the device says')
+last = query(trace, 'ledger')['rows'][-1]  # when the allocation failed; others may fall between a call and its record
+equal((last['logical_bytes'], last['used_bytes'], last['unattributed_bytes']), (said['alive'], said['alive'], 0), 'ledger of a recovered trace: what is alive is what the device says')
+
+# ---- in the overview and in the report ----
+brief = dict(operation='cuMemAlloc', device='cuda:0', requested_bytes=said['asked'], free_bytes=64 * MIB - said['alive'], live_bytes=said['alive'], verdict='more_than_free')
+status, out, _ = run('overview', trace)
+shown = json.loads(out)['out_of_memory']
+equal((shown['total'], {key: shown['rows'][0][key] for key in brief}, shown['rows'][0]['span'].split(' / ')[2:]), (1, brief, ['train_step', 'logits']), 'overview of a failed capture: the failure in brief')
+with open(trace, 'rb') as file:
+    equal(json.loads(run('overview', '-', stdin=file.read())[1])['out_of_memory'], shown, 'from standard input too')
+equal(run('report', trace, '--bundle', folder('bundle'))[0], 0, 'a bundle of it')
+equal(json.loads(run('overview', folder('bundle'))[1])['out_of_memory'], shown, 'from a bundle too')
+with open(folder('bundle/report.md')) as file:
+    report = file.read()
+wanted = f"| `cuMemAlloc` | `cuda:0` | `{said['asked']}` | `{64 * MIB - said['alive']}` | `{said['alive']}` |"
+ok('\n## Failed allocations\n' in report and wanted in report and 'train_step / logits` |' in report, 'and in its report', report)
+equal('out_of_memory' in json.loads(run('overview', record('leak')[0].traces[0])[1]), False, 'nothing failed: no section')
 
 # ---- options ----
 FRAMES = dict(id='st:1', frames=[dict(module='/opt/lib/torch.so', offset=16, symbol='grow'), dict(module='/bin/train', offset=32, symbol='main')])
@@ -173,6 +187,13 @@ equal((row['requested_bytes'], row['device_memory'], row['pool'], row['span_path
 pool = region(memory('alloc', 200, 'a', 100, memory_kind='pool'), memory('alloc', 201, 'b', 30), op('m', 'alloc', 300, 5, error=2, requested_bytes=50),
               dict(kind='device_memory', timestamp_ns=303, device='cuda:0', used_bytes=400, free_bytes=20, reserved_bytes=250))
 row = query(folder.put('pool.jsonl', pool), 'oom')['rows'][0]
+several = folder.put('several.jsonl', region(*[op('m', f'a|{i}', 300 + i, 1, error=2) for i in range(12)]))
+shown = json.loads(run('overview', several)[1])['out_of_memory']
+equal((shown['displayed'], shown['total'], shown['rows'][0]['largest_owner']), (5, 12, None), 'overview: five of twelve')
+equal(run('report', several, '--bundle', folder('several'))[0], 0, 'a bundle of many failures')
+with open(folder('several/report.md')) as file:
+    report = file.read()
+ok('10 of 12 are shown' in report and report.count('`a\\|') == 10 and '| none | `root / measured` |' in report, 'report: ten of twelve', report)
 equal((row['pool'], row['live']['used_and_in_no_storage_bytes']), (dict(reserved_bytes=250, live_bytes=100, held_back_bytes=150), 270), 'what a pool held back')
 
 # ---- ledger ----

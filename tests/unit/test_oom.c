@@ -211,6 +211,31 @@ static void no_more_than_fit(void **state)
     drop(&made);
 }
 
+/* They are counted whether or not the extra fields are kept, however the number is spelled. */
+static void counted_without_extra_fields(void **state)
+{
+    (void)state;
+    static const char *const errors[] = {",\"error\":2",     ", \"error\" : 2 ",
+                                         ",\"error\":\"2\"", ",\"error\":2.0",
+                                         ",\"error\":null",  ",\"error\":20",
+                                         ",\"error\":[2]",   "",
+                                         ",\"tid\":2",       ",\"x\":1,\"error\":2,\"y\":{}"};
+    for (int extras = 0; extras < 2; extras++) {
+        const struct cg_load_options options = {.extras = extras};
+        struct text text = {0};
+        struct cg_trace *trace;
+        struct cg_error error;
+        begin(&text);
+        for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+            put_op(&text, "alloc", 500, 1, errors[i]);
+        put_end(&text, 100000);
+        assert_int_equal(trace_load_bytes("test", text.bytes, text.length, &options, &trace, &error), 0);
+        assert_int_equal(trace->out_of_memory_count, 3);
+        free(text.bytes);
+        trace_free(trace);
+    }
+}
+
 static void nothing_failed(void **state)
 {
     (void)state;
@@ -226,9 +251,13 @@ static void nothing_failed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(failures_by_time), cmocka_unit_test(what_the_device_had),
-        cmocka_unit_test(what_was_alive),   cmocka_unit_test(what_came_before),
-        cmocka_unit_test(no_more_than_fit), cmocka_unit_test(nothing_failed),
+        cmocka_unit_test(failures_by_time),
+        cmocka_unit_test(what_the_device_had),
+        cmocka_unit_test(what_was_alive),
+        cmocka_unit_test(what_came_before),
+        cmocka_unit_test(no_more_than_fit),
+        cmocka_unit_test(nothing_failed),
+        cmocka_unit_test(counted_without_extra_fields),
     };
     return run_tap(tests);
 }

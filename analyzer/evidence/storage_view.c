@@ -1,4 +1,4 @@
-#include "analyzer/cmd/storage_view.h"
+#include "analyzer/evidence/storage_view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,15 +17,16 @@ static size_t copy(char name[STORAGE_NAME_SIZE], size_t used, struct cg_text tex
     return used + length;
 }
 
-static size_t path_name(const struct storage_view *view, uint32_t path, char name[STORAGE_NAME_SIZE])
+size_t span_path_name(const struct cg_trace *trace, const struct span_paths *paths, uint32_t path,
+                      char name[STORAGE_NAME_SIZE])
 {
     cg_str names[STORAGE_PATH_NAMES];
-    size_t depth = span_path_names(view->paths, path, names, STORAGE_PATH_NAMES), used = 0;
+    size_t depth = span_path_names(paths, path, names, STORAGE_PATH_NAMES), used = 0;
     size_t shown = depth < STORAGE_PATH_NAMES ? depth : STORAGE_PATH_NAMES;
     if (shown < depth) used = copy(name, used, (struct cg_text){"… / ", strlen("… / ")});
     for (size_t i = 0; i < shown; i++) {
         if (i > 0) used = copy(name, used, (struct cg_text){" / ", 3});
-        used = copy(name, used, trace_text(view->trace, names[i]));
+        used = copy(name, used, trace_text(trace, names[i]));
     }
     return used;
 }
@@ -54,7 +55,7 @@ size_t storage_group_name(const struct storage_view *view, const struct storage_
     case GROUP_BY_SPAN:
         if (storage_group_path(group) == CG_NONE)
             return copy(name, 0, (struct cg_text){not_known, strlen(not_known)});
-        return path_name(view, storage_group_path(group), name);
+        return span_path_name(view->trace, view->paths, storage_group_path(group), name);
     case GROUP_BY_CATEGORY:
         return (size_t)snprintf(name, STORAGE_NAME_SIZE, "%s",
                                 cg_name_CATEGORY[storage_group_category(group)]);

@@ -1,6 +1,6 @@
 /* How groups of storages, stacks and span paths are called and written. */
-#ifndef CGTRACE_ANALYZER_CMD_STORAGE_VIEW_H
-#define CGTRACE_ANALYZER_CMD_STORAGE_VIEW_H
+#ifndef CGTRACE_ANALYZER_EVIDENCE_STORAGE_VIEW_H
+#define CGTRACE_ANALYZER_EVIDENCE_STORAGE_VIEW_H
 
 #include "analyzer/planes/storage_groups.h"
 #include "common/json_doc.h"
@@ -19,6 +19,10 @@ struct storage_view {
  * at the size, ended by NUL; returns the length. */
 size_t storage_group_name(const struct storage_view *view, const struct storage_group *group,
                           char name[STORAGE_NAME_SIZE]);
+
+/* The names of a path, joined by " / ", in the same way. */
+size_t span_path_name(const struct cg_trace *trace, const struct span_paths *paths, uint32_t path,
+                      char name[STORAGE_NAME_SIZE]);
 
 /* Calls visit for each name that a suppression may mean: the group's own, and those of all its frames or of
  * the parts of its path. Ends early when visit returns true, which it then returns. */

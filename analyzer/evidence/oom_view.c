@@ -1,8 +1,7 @@
-#include "analyzer/cmd/oom_view.h"
+#include "analyzer/evidence/oom_view.h"
 
 #include <errno.h>
 
-#include "analyzer/cmd/storage_view.h"
 #include "analyzer/evidence/bounded.h"
 
 enum { OWNERS = 10 };
@@ -237,4 +236,70 @@ void emit_oom_failure(struct json_doc *doc, const struct oom_view *view, uint64_
     emit_events(doc, &failure);
     doc_object_end(doc);
     oom_detail_free(&failure.detail);
+}
+
+/* ---- in brief ---- */
+
+enum { BRIEFS = 5 };
+
+static bool find_owner(const struct oom_view *view, const struct oom_detail *detail, struct oom_brief *brief)
+{
+    struct storage_groups groups;
+    if (!storage_groups_make(view->trace, &view->memory, &view->paths, NULL, GROUP_BY_STACK, detail->live,
+                             &groups))
+        return false;
+    struct storage_view named = {.trace = view->trace, .paths = &view->paths, .groups = &groups};
+    if (groups.count > 0) {
+        brief->owner_bytes = groups.groups[0].selected_bytes;
+        storage_group_name(&named, &groups.groups[0], brief->owner);
+    }
+    storage_groups_free(&groups);
+    return true;
+}
+
+bool oom_brief_make(const struct oom_view *view, uint64_t number, struct oom_brief *brief)
+{
+    struct oom_detail detail;
+    *brief = (struct oom_brief){.op = view->failures.ops[number]};
+    if (!oom_detail_make(view->trace, &view->memory, &view->failures, brief->op, &detail)) return false;
+    brief->sample = detail.sample;
+    brief->verdict = verdict_word(detail.verdict);
+    brief->live_bytes = detail.live_bytes;
+    bool ok = find_owner(view, &detail, brief);
+    oom_detail_free(&detail);
+    uint32_t path = path_of_span(view, view->trace->op.span_id[brief->op]);
+    if (path != CG_NONE) span_path_name(view->trace, &view->paths, path, brief->span_path);
+    return ok;
+}
+
+static void emit_brief(struct json_doc *doc, const void *list, uint64_t i)
+{
+    const struct oom_view *view = list;
+    const struct cg_ops *op = &view->trace->op;
+    const struct cg_device_memory *samples = &view->trace->device_memory;
+    struct oom_brief brief;
+    if (!oom_brief_make(view, i, &brief)) {
+        doc_fail(doc, ENOMEM);
+        doc_null(doc);
+        return;
+    }
+    bool free_known = brief.sample != CG_NONE && samples->free_bytes_set[brief.sample];
+    doc_object(doc);
+    member_str(doc, view->trace, "operation", op->op_name[brief.op]);
+    doc_member_u64(doc, "timestamp_ns", op->timestamp_ns[brief.op]);
+    member_str(doc, view->trace, "device", op->device[brief.op]);
+    doc_member_u64_or_null(doc, "requested_bytes", op->requested_bytes_set[brief.op],
+                           op->requested_bytes[brief.op]);
+    doc_member_u64_or_null(doc, "free_bytes", free_known, free_known ? samples->free_bytes[brief.sample] : 0);
+    doc_member_string(doc, "verdict", brief.verdict);
+    doc_member_u64(doc, "live_bytes", brief.live_bytes);
+    doc_member_string(doc, "largest_owner", brief.owner_bytes ? brief.owner : NULL);
+    doc_member_u64_or_null(doc, "largest_owner_bytes", brief.owner_bytes > 0, brief.owner_bytes);
+    doc_member_string(doc, "span", brief.span_path[0] ? brief.span_path : NULL);
+    doc_object_end(doc);
+}
+
+void emit_oom_briefs(struct json_doc *doc, const struct oom_view *view)
+{
+    emit_bounded(doc, view->failures.count, BRIEFS, emit_brief, view);
 }

@@ -1,8 +1,9 @@
 /* Failed allocations as queries, overviews and reports show them. */
-#ifndef CGTRACE_ANALYZER_CMD_OOM_VIEW_H
-#define CGTRACE_ANALYZER_CMD_OOM_VIEW_H
+#ifndef CGTRACE_ANALYZER_EVIDENCE_OOM_VIEW_H
+#define CGTRACE_ANALYZER_EVIDENCE_OOM_VIEW_H
 
 #include "analyzer/evidence/evidence.h"
+#include "analyzer/evidence/storage_view.h"
 #include "analyzer/planes/oom.h"
 
 #define OOM_DEFINITION                                                                                       \
@@ -26,5 +27,19 @@ void oom_view_free(struct oom_view *view);
 
 /* One failure as an object; the document fails when memory is short. */
 void emit_oom_failure(struct json_doc *doc, const struct oom_view *view, uint64_t number);
+
+/* A failure in a few words. */
+struct oom_brief {
+    uint32_t op, sample; /* rows; CG_NONE: no sample */
+    const char *verdict;
+    uint64_t live_bytes;
+    uint64_t owner_bytes; /* of the call site that holds most; 0: nothing is alive */
+    char owner[STORAGE_NAME_SIZE], span_path[STORAGE_NAME_SIZE];
+};
+/* False when memory is short. */
+bool oom_brief_make(const struct oom_view *view, uint64_t number, struct oom_brief *brief);
+
+/* Its count, and the first few in brief, as an object. */
+void emit_oom_briefs(struct json_doc *doc, const struct oom_view *view);
 
 #endif
