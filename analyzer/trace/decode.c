@@ -136,7 +136,7 @@ static void layout_init(struct layout *layout, const struct object_schema *schem
     layout->slot[LIST_HEAD].next = OBJECT_END;
 }
 
-/* AVX2 compares a member at once and adds up all digits of a number: 120 of 1,366 instructions a record less.
+/* AVX2 compares a member at once and adds up all digits of a number: 129 of 1,445 instructions a record less.
  */
 static members_decoder *fastest_members(void)
 {
