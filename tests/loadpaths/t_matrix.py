@@ -26,15 +26,24 @@ FAMILIES = {
     'device memory': ({'cuMemAlloc': 2, 'cuMemFree': 2}),
     'host memory': ({'cuMemHostAlloc': 1, 'cuMemFreeHost': 1}),
     'managed memory': ({'cuMemAllocManaged': 1}),
-    'pool memory': ({'cuMemAllocAsync': 1, 'cuMemFreeAsync': 1}),
+    'pool memory': ({'cuMemAllocAsync': 1, 'cuMemFreeAsync': 2}),  # one of them of a graph's launch
     'launch': ({'cuLaunchKernel': 2, 'cuLaunchKernelEx': 1}),
     'copy': ({'cuMemcpyHtoD': 1, 'cuMemcpyDtoHAsync': 1}),
     'memset': ({'cuMemsetD8': 1}),
-    'graph': ({'cuGraphLaunch': 1}),
-    'synchronisation': ({'cuStreamSynchronize': 2, 'cuCtxSynchronize': 1, 'cuEventSynchronize': 1}),
+    'graph': ({'cuGraphInstantiateWithFlags': 2, 'cuGraphLaunch': 2}),
+    'array': ({'cuArrayCreate': 1, 'cuArrayDestroy': 1}),
+    'registered memory': ({'cuMemHostRegister': 1, 'cuMemHostUnregister': 1}),
+    'physical memory': ({'cuMemCreate': 1, 'cuMemMap': 1, 'cuMemRelease': 1, 'cuMemUnmap': 1}),
+    'peer copy': ({'cuMemcpyPeer': 1}),
+    'host function': ({'cuLaunchHostFunc': 1}),
+    'synchronisation': ({'cuStreamSynchronize': 3, 'cuCtxSynchronize': 1, 'cuEventSynchronize': 1}),
     'stream and event': ({'cuStreamCreate': 1, 'cuStreamDestroy': 1, 'cuEventRecord': 1}),
     'context and module': ({'cuModuleLoadData': 1, 'cuModuleUnload': 1}),
 }
+
+
+# Kinds of storages of which the programs make one that begins and ends inside other calls, or by parts.
+STORAGES = {'graph': 9000, 'vmm': 2 << 20, 'array': 400, 'registered': 4096}
 
 
 def base(api):
@@ -72,6 +81,12 @@ def one_way(way, words):
             for api, *_ in calls:
                 in_ledger[base(api)] = in_ledger.get(base(api), 0) + 1
         said = not_covered(recorded)
+        kinds = {}
+        for storages in recorded.storages.values():
+            for action, _, size, kind, _ in storages:
+                kinds.setdefault(kind, []).append((action, size))
+        for kind, size in STORAGES.items():
+            tap.ok(kinds.get(kind) == [('alloc', size), ('free', size)] or said, f'{way}, storage of kind {kind}: begins and ends', kinds)
         for family, expected in FAMILIES.items():
             got = {api: ops.get(api, 0) for api in expected}
             known = {api: n for api, n in in_ledger.items() if api in expected}

@@ -36,9 +36,23 @@
     F(cuEventDestroy, "cuEventDestroy_v2", "cuEventDestroy", 4000)                                           \
     F(cuStreamBeginCapture, "cuStreamBeginCapture_v2", "cuStreamBeginCapture", 10010)                        \
     F(cuStreamEndCapture, "cuStreamEndCapture", "cuStreamEndCapture", 10000)                                 \
-    F(cuGraphInstantiate, "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithFlags", 11040)               \
+    F(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", "cuGraphInstantiateWithFlags", 11040)      \
     F(cuGraphLaunch, "cuGraphLaunch", "cuGraphLaunch", 10000)                                                \
     F(cuGraphExecDestroy, "cuGraphExecDestroy", "cuGraphExecDestroy", 10000)                                 \
+    F(cuArrayCreate, "cuArrayCreate_v2", "cuArrayCreate", 3020)                                              \
+    F(cuArrayDestroy, "cuArrayDestroy", "cuArrayDestroy", 2000)                                              \
+    F(cuMemHostRegister, "cuMemHostRegister_v2", "cuMemHostRegister", 6050)                                  \
+    F(cuMemHostUnregister, "cuMemHostUnregister", "cuMemHostUnregister", 4000)                               \
+    F(cuMemCreate, "cuMemCreate", "cuMemCreate", 10020)                                                      \
+    F(cuMemRelease, "cuMemRelease", "cuMemRelease", 10020)                                                   \
+    F(cuMemAddressReserve, "cuMemAddressReserve", "cuMemAddressReserve", 10020)                              \
+    F(cuMemMap, "cuMemMap", "cuMemMap", 10020)                                                               \
+    F(cuMemUnmap, "cuMemUnmap", "cuMemUnmap", 10020)                                                         \
+    F(cuCtxGetCurrent, "cuCtxGetCurrent", "cuCtxGetCurrent", 4000)                                           \
+    F(cuMemcpyPeer, "cuMemcpyPeer", "cuMemcpyPeer", 4000)                                                    \
+    F(cuLaunchHostFunc, "cuLaunchHostFunc", "cuLaunchHostFunc", 10000)                                       \
+    F(cuGraphCreate, "cuGraphCreate", "cuGraphCreate", 10000)                                                \
+    F(cuGraphAddMemAllocNode, "cuGraphAddMemAllocNode", "cuGraphAddMemAllocNode", 11040)                     \
     F(cuGraphDestroy, "cuGraphDestroy", "cuGraphDestroy", 10000)
 
 struct family_functions {

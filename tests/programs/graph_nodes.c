@@ -71,13 +71,13 @@ static void nodes_of_every_kind(void)
     CU(cuGraphAddEventRecordNode(&second, graph, &first, 1, event));
     CU(cuGraphAddChildGraphNode(&last, graph, &second, 1, child));
     CU(cuGraphClone(&clone, graph));
-    CU(cuGraphInstantiate(&executable, clone, 0));
+    CU(cuGraphInstantiateWithFlags(&executable, clone, 0));
     CU(cuGraphUpload(executable, stream));
     CU(cuGraphLaunch(executable, stream));
     CU(cuGraphLaunch(executable, stream));
     CU(cuStreamSynchronize(stream));
     CU(cuGraphExecDestroy(executable));
-    SHOW(cuGraphInstantiate(&executable, NULL, 0));
+    SHOW(cuGraphInstantiateWithFlags(&executable, NULL, 0));
     CU(cuGraphDestroy(clone));
     CU(cuGraphDestroy(graph));
     CU(cuGraphDestroy(child));
@@ -134,7 +134,7 @@ static void freed_in_the_same_graph(void)
     CU(cuMemAllocAsync(&c, 3 * BYTES, stream));
     CU(cuMemFreeAsync(c, stream));
     CU(cuStreamEndCapture(stream, &graph));
-    CU(cuGraphInstantiate(&executable, graph, 0));
+    CU(cuGraphInstantiateWithFlags(&executable, graph, 0));
     for (int i = 0; i < 3; i++)
         CU(cuGraphLaunch(executable, stream));
     CU(cuStreamSynchronize(stream));
@@ -152,7 +152,7 @@ static void outlives_its_graph(void)
     CU(cuGraphCreate(&graph, 0));
     node = add_allocation(graph, NULL, BYTES, &a);
     add_kernel(graph, nothing, &node);
-    CU(cuGraphInstantiate(&executable, graph, 0));
+    CU(cuGraphInstantiateWithFlags(&executable, graph, 0));
     CU(cuGraphLaunch(executable, stream));
     SHOW(cuGraphLaunch(executable, stream)); /* still alive */
     CU(cuMemFreeAsync(a, stream));
@@ -162,7 +162,7 @@ static void outlives_its_graph(void)
     CU(cuGraphLaunch(executable, stream));
     CU(cuGraphCreate(&freeing, 0));
     CU(cuGraphAddMemFreeNode(&node, freeing, NULL, 0, a));
-    CU(cuGraphInstantiate(&other, freeing, 0));
+    CU(cuGraphInstantiateWithFlags(&other, freeing, 0));
     CU(cuGraphLaunch(other, stream));
     CU(cuGraphLaunch(executable, stream));
     CU(cuStreamSynchronize(stream));
@@ -183,7 +183,7 @@ static void freed_by_the_next_launch(void)
     CU(cuGraphCreate(&graph, 0));
     node = add_allocation(graph, NULL, BYTES, &a);
     add_allocation(graph, &node, 2 * BYTES, &b);
-    CU(cuGraphInstantiate(&executable, graph, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
+    CU(cuGraphInstantiateWithFlags(&executable, graph, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
     CU(cuGraphLaunch(executable, stream));
     CU(cuMemFreeAsync(b, stream));
     for (int i = 0; i < 3; i++)

@@ -20,7 +20,7 @@ int main(void)
     target_fill(fill, data, COUNT / 2, 2, stream);
     CU(cuMemsetD32Async(data + 4 * (COUNT - 1), 3, 1, stream));
     CU(cuStreamEndCapture(stream, &captured));
-    CU(cuGraphInstantiate(&executable, captured, 0));
+    CU(cuGraphInstantiateWithFlags(&executable, captured, 0));
     for (int i = 0; i < 20; i++)
         CU(cuGraphLaunch(executable, stream));
     CU(cuStreamSynchronize(stream));
@@ -40,7 +40,7 @@ int main(void)
     CUgraphNode node;
     CU(cuGraphCreate(&built, 0));
     CU(cuGraphAddKernelNode(&node, built, NULL, 0, &node_parameters));
-    CU(cuGraphInstantiate(&second, built, 0));
+    CU(cuGraphInstantiateWithFlags(&second, built, 0));
     CU(cuGraphLaunch(second, stream));
     CU(cuStreamSynchronize(stream));
     CU(cuMemcpyDtoH(values, data, sizeof values));

@@ -112,9 +112,74 @@ static CUresult graphs(void)
     CUresult result = DO(cuStreamBeginCapture, stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
     if (!result) result = DO(cuLaunchKernel, kernel, 3, 1, 1, 32, 1, 1, 0, stream, NULL, NULL);
     if (!result) result = DO(cuStreamEndCapture, stream, &graph);
-    if (!result) result = DO(cuGraphInstantiate, &executable, graph, 0);
+    if (!result) result = DO(cuGraphInstantiateWithFlags, &executable, graph, 0);
     if (!result) result = DO(cuGraphLaunch, executable, stream);
     if (!result) result = DO(cuStreamSynchronize, stream);
+    if (!result) result = DO(cuGraphExecDestroy, executable);
+    return result ? result : DO(cuGraphDestroy, graph);
+}
+
+static CUresult arrays(void)
+{
+    CUDA_ARRAY_DESCRIPTOR shape = {.Width = 10, .Height = 10, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
+    CUarray array;
+    CUresult result = DO(cuArrayCreate, &array, &shape);
+    return result ? result : DO(cuArrayDestroy, array);
+}
+
+static CUresult registered_memory(void)
+{
+    static uint8_t page[4096] __attribute__((aligned(4096)));
+    CUresult result = DO(cuMemHostRegister, page, sizeof page, 0);
+    return result ? result : DO(cuMemHostUnregister, page);
+}
+
+/* The handle is released before the mapping goes: the unmapping ends the memory. */
+static CUresult physical_memory(void)
+{
+    enum { BYTES = 2 << 20 };
+    CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr range;
+    CUresult result = DO(cuMemAddressReserve, &range, BYTES, 0, 0, 0);
+    if (!result) result = DO(cuMemCreate, &handle, BYTES, &properties, 0);
+    if (!result) result = DO(cuMemMap, range, BYTES, 0, handle, 0);
+    if (!result) result = DO(cuMemRelease, handle);
+    return result ? result : DO(cuMemUnmap, range, BYTES);
+}
+
+static CUresult peer_copies(void)
+{
+    CUcontext context;
+    CUresult result = DO(cuCtxGetCurrent, &context);
+    return result ? result : DO(cuMemcpyPeer, data, context, data + 500, context, 200);
+}
+
+static void CUDA_CB greet(void *given)
+{
+    (void)given;
+}
+
+static CUresult host_functions(void)
+{
+    CUresult result = DO(cuLaunchHostFunc, stream, greet, NULL);
+    return result ? result : DO(cuStreamSynchronize, stream);
+}
+
+static CUresult graph_memory(void)
+{
+    CUDA_MEM_ALLOC_NODE_PARAMS node = {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                                     .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}},
+                                       .bytesize = 9000};
+    CUgraph graph;
+    CUgraphNode made;
+    CUgraphExec executable;
+    CUresult result = DO(cuGraphCreate, &graph, 0);
+    if (!result) result = DO(cuGraphAddMemAllocNode, &made, graph, NULL, 0, &node);
+    if (!result) result = DO(cuGraphInstantiateWithFlags, &executable, graph, 0);
+    if (!result) result = DO(cuGraphLaunch, executable, stream);
+    if (!result) result = DO(cuMemFreeAsync, node.dptr, stream);
     if (!result) result = DO(cuGraphExecDestroy, executable);
     return result ? result : DO(cuGraphDestroy, graph);
 }
@@ -142,6 +207,12 @@ int families_run(const struct family_functions *given)
                     {"copy", copies},
                     {"event", events},
                     {"graph", graphs},
+                    {"array", arrays},
+                    {"registered memory", registered_memory},
+                    {"physical memory", physical_memory},
+                    {"peer copy", peer_copies},
+                    {"host function", host_functions},
+                    {"graph memory", graph_memory},
                     {"closing", closing}};
     int failed = 0;
 #ifdef FAMILIES_LOOKED_UP

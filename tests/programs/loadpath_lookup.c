@@ -7,7 +7,7 @@
 #include "families.h"
 
 typedef CUresult (*getproc_v1)(const char *, void **, int, cuuint64_t);
-typedef CUresult (*getproc_v2)(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
+typedef CUresult (*getproc_v2)(const char *, void **, int, cuuint64_t, int *);
 
 struct entry {
     const char *symbol, *plain;

@@ -20,6 +20,14 @@
 
 #include "tests/sim/sim.h"
 
+#if CUDA_VERSION < 12000 /* how a look-up went, as later headers have it */
+typedef enum {
+    CU_GET_PROC_ADDRESS_SUCCESS,
+    CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND,
+    CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+} CUdriverProcAddressQueryResult;
+#endif
+
 enum {
     SIM_MAX_DEVICES = 16,
     SIM_MAX_STACK = 64,   /* contexts pushed by one thread */
