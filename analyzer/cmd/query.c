@@ -20,12 +20,6 @@ bool query_kind_words(size_t index, const char **word, const char **about)
     return true;
 }
 
-const struct option_value *query_option(const struct query *query, const char *name)
-{
-    static const struct option_value none;
-    return query->arguments ? argument(query->arguments, name) : &none;
-}
-
 bool query_kind_has(const struct query_kind *kind, const char *option)
 {
     static const char *const paging[] = {"label", "label-prefix", "offset", "limit", "all"};

@@ -10,7 +10,7 @@ enum { QUERY_ROWS = 50, QUERY_LABELS = 100, QUERY_DIAGNOSTICS = 50, QUERY_PAGE =
 struct query {
     const struct query_kind *kind;
     const struct command_input *input;
-    const struct arguments *arguments; /* NULL: all options are left out */
+    const struct arguments *arguments; /* for the options that only some kinds have */
     const char *label, *label_prefix;  /* NULL: not given */
     bool all;
     uint64_t offset, limit;
@@ -68,8 +68,6 @@ document_emitter page_displayed, page_limit, page_matched, page_next_offset, pag
 
 /* Does the filter keep this name? It is the parts joined together. True without a filter. */
 bool query_keeps(const struct query *query, const struct cg_text *parts, size_t count);
-/* What was given for an option of the kind. */
-const struct option_value *query_option(const struct query *query, const char *name);
 /* Does the kind have this option? */
 bool query_kind_has(const struct query_kind *kind, const char *option);
 bool query_filtered(const struct query *query);

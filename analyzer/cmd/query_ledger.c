@@ -27,7 +27,7 @@ static void release(struct query *query)
 
 static int prepare(struct query *query, struct cg_error *error)
 {
-    const struct option_value *device = query_option(query, "device");
+    const struct option_value *device = argument(query->arguments, "device");
     const struct cg_trace *trace = query->input->trace;
     cg_str wanted = device->given ? trace_find(trace, device->text, strlen(device->text)) : CG_ABSENT;
     if (device->given && wanted == CG_ABSENT)

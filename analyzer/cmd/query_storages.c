@@ -86,15 +86,15 @@ static enum storage_grouping grouping_of(const struct option_value *by)
 
 static int read_options(const struct query *query, struct storages *storages, struct cg_error *error)
 {
-    const struct option_value *device = query_option(query, "device"),
-                              *span = query_option(query, "step-span"),
-                              *within = query_option(query, "within-events"),
-                              *file = query_option(query, "suppressions");
+    const struct option_value *device = argument(query->arguments, "device"),
+                              *span = argument(query->arguments, "step-span"),
+                              *within = argument(query->arguments, "within-events"),
+                              *file = argument(query->arguments, "suppressions");
 
-    storages->by = grouping_of(query_option(query, "by"));
-    storages->after_steps = query_option(query, "after-steps")->number;
+    storages->by = grouping_of(argument(query->arguments, "by"));
+    storages->after_steps = argument(query->arguments, "after-steps")->number;
     storages->within_events = within->given ? within->number : 1;
-    storages->minimum_bytes = query_option(query, "min-bytes")->number;
+    storages->minimum_bytes = argument(query->arguments, "min-bytes")->number;
     if (device->given) storages->device = find_text(storages->trace, device->text);
     if (span->given) storages->step_span = find_text(storages->trace, span->text);
     if (device->given && storages->device == CG_ABSENT)
@@ -104,7 +104,7 @@ static int read_options(const struct query *query, struct storages *storages, st
         return cg_fail(error, CG_EXIT_INPUT, "%s: no span is named '%s'", query->input->requested_path,
                        span->text);
     if (!file->given) return 0;
-    int status = output_check(query_option(query, "output")->text, NULL, &file->text, 1, error);
+    int status = output_check(argument(query->arguments, "output")->text, NULL, &file->text, 1, error);
     return status != 0 ? status : suppressions_read(file->text, &storages->suppressions, error);
 }
 

@@ -6,11 +6,22 @@
 
 enum { OWNERS = 10 };
 
+static bool make_groupers(struct oom_view *view)
+{
+    for (int by = 0; by < OOM_GROUPINGS; by++) {
+        view->groupers[by] =
+            storage_grouper_new(view->trace, &view->memory, &view->paths, (enum storage_grouping)by);
+        if (!view->groupers[by]) return false;
+    }
+    return true;
+}
+
 bool oom_view_make(const struct cg_trace *trace, const struct evidence *evidence, struct oom_view *view)
 {
     *view = (struct oom_view){.trace = trace, .evidence = evidence};
     if (evidence_logical(evidence, trace, &view->memory) && span_paths_make(trace, &view->paths) &&
-        oom_failures_make(trace, &view->failures))
+        oom_failures_make(trace, &view->failures) && live_index_make(trace, &view->memory, &view->index) &&
+        make_groupers(view))
         return true;
     oom_view_free(view);
     return false;
@@ -18,6 +29,9 @@ bool oom_view_make(const struct cg_trace *trace, const struct evidence *evidence
 
 void oom_view_free(struct oom_view *view)
 {
+    for (int by = 0; by < OOM_GROUPINGS; by++)
+        storage_grouper_free(view->groupers[by]);
+    live_index_free(&view->index);
     oom_failures_free(&view->failures);
     span_paths_free(&view->paths);
     if (view->evidence) evidence_logical_free(view->evidence, &view->memory);
@@ -138,8 +152,8 @@ static void emit_owners(struct json_doc *doc, const struct failure *failure, con
 {
     const struct oom_view *view = failure->view;
     struct storage_groups groups;
-    if (!storage_groups_make(view->trace, &view->memory, &view->paths, NULL, by, failure->detail.live,
-                             &groups)) {
+    if (!storage_grouper_list(view->groupers[by], failure->detail.live, failure->detail.live_count,
+                              &groups)) {
         doc_fail(doc, ENOMEM);
         return;
     }
@@ -224,7 +238,7 @@ static void emit_events(struct json_doc *doc, const struct failure *failure)
 void emit_oom_failure(struct json_doc *doc, const struct oom_view *view, uint64_t number)
 {
     struct failure failure = {.view = view, .op = view->failures.ops[number]};
-    if (!oom_detail_make(view->trace, &view->memory, &view->failures, failure.op, &failure.detail)) {
+    if (!oom_detail_make(&view->index, &view->failures, failure.op, &failure.detail)) {
         doc_fail(doc, ENOMEM);
         doc_null(doc);
         return;
@@ -245,8 +259,7 @@ enum { BRIEFS = 5 };
 static bool find_owner(const struct oom_view *view, const struct oom_detail *detail, struct oom_brief *brief)
 {
     struct storage_groups groups;
-    if (!storage_groups_make(view->trace, &view->memory, &view->paths, NULL, GROUP_BY_STACK, detail->live,
-                             &groups))
+    if (!storage_grouper_list(view->groupers[GROUP_BY_STACK], detail->live, detail->live_count, &groups))
         return false;
     struct storage_view named = {.trace = view->trace, .paths = &view->paths, .groups = &groups};
     if (groups.count > 0) {
@@ -261,7 +274,7 @@ bool oom_brief_make(const struct oom_view *view, uint64_t number, struct oom_bri
 {
     struct oom_detail detail;
     *brief = (struct oom_brief){.op = view->failures.ops[number]};
-    if (!oom_detail_make(view->trace, &view->memory, &view->failures, brief->op, &detail)) return false;
+    if (!oom_detail_make(&view->index, &view->failures, brief->op, &detail)) return false;
     brief->sample = detail.sample;
     brief->verdict = verdict_word(detail.verdict);
     brief->live_bytes = detail.live_bytes;

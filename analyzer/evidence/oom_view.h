@@ -12,12 +12,16 @@
     "memory records of the device in between. What a pool held back is reserved for pools and in no "        \
     "storage."
 
+enum { OOM_GROUPINGS = GROUP_BY_CATEGORY + 1 };
+
 struct oom_view {
     const struct cg_trace *trace;
     const struct evidence *evidence; /* of the trace */
     struct logical_memory memory;
     struct span_paths paths;
     struct oom_failures failures;
+    struct live_index index;
+    struct storage_grouper *groupers[OOM_GROUPINGS];
     bool people; /* for a table: nothing twice */
 };
 

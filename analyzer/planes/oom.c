@@ -109,15 +109,13 @@ static void sum_live(const struct cg_trace *trace, const struct logical_memory *
                      struct oom_detail *detail)
 {
     cg_str pool = trace_find(trace, "pool", strlen("pool"));
-    for (size_t i = 0; i < memory->lifetime_count; i++) {
-        if (!detail->live[i]) continue;
-        uint32_t row = memory->lifetimes[i].row;
+    for (size_t i = 0; i < detail->live_count; i++) {
+        uint32_t row = memory->lifetimes[detail->live[i]].row;
         uint64_t bytes = trace->memory.bytes[row];
-        detail->live_count++;
         detail->live_bytes = cg_sat_add(detail->live_bytes, bytes);
         if (pool != CG_ABSENT && trace->memory.memory_kind[row] == pool)
             detail->live_pool_bytes = cg_sat_add(detail->live_pool_bytes, bytes);
-        keep_largest(trace, memory, (uint32_t)i, detail);
+        keep_largest(trace, memory, detail->live[i], detail);
     }
 }
 
@@ -186,17 +184,17 @@ static void take_events(const struct cg_trace *trace, const struct logical_memor
     }
 }
 
-bool oom_detail_make(const struct cg_trace *trace, const struct logical_memory *memory,
-                     const struct oom_failures *failures, uint32_t op, struct oom_detail *detail)
+bool oom_detail_make(const struct live_index *index, const struct oom_failures *failures, uint32_t op,
+                     struct oom_detail *detail)
 {
+    const struct cg_trace *trace = index->trace;
+    const struct logical_memory *memory = index->memory;
     cg_str device = trace->op.device[op];
-    *detail = (struct oom_detail){.time_ns = trace->op.timestamp_ns[op],
-                                  .live = array_zeroed(memory->lifetime_count, 1)};
-    if (!detail->live) return false;
+    *detail = (struct oom_detail){.time_ns = trace->op.timestamp_ns[op]};
+    if (!live_index_find(index, device, detail->time_ns, &detail->live, &detail->live_count)) return false;
     find_sample(trace, failures, device, detail);
     count_changes(trace, memory, device, detail);
     detail->verdict = judge(trace, op, detail->sample);
-    select_live(trace, memory, device, detail->time_ns, detail->live);
     sum_live(trace, memory, detail);
     take_events(trace, memory, failures, op, detail);
     return true;

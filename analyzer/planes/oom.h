@@ -4,7 +4,7 @@
 #ifndef CGTRACE_ANALYZER_PLANES_OOM_H
 #define CGTRACE_ANALYZER_PLANES_OOM_H
 
-#include "analyzer/planes/storage_groups.h"
+#include "analyzer/planes/live_index.h"
 
 struct oom_failures {
     uint32_t *ops; /* rows of trace->op, by time, then in file order */
@@ -35,16 +35,18 @@ struct oom_detail {
     uint32_t sample;  /* row of trace->device_memory: the first one since the call began; CG_NONE: none */
     uint64_t changes; /* memory records of the device between the call and the sample */
     enum oom_verdict verdict;
-    uint8_t *live; /* by lifetime: alive on the device when the call began */
-    uint64_t live_count, live_bytes, live_pool_bytes;
+    uint32_t *live; /* lifetimes that are alive on the device when the call begins */
+    size_t live_count;
+    uint64_t live_bytes, live_pool_bytes;
     uint32_t largest[OOM_LARGEST]; /* lifetimes, largest first, then in their order */
     size_t largest_count;
     struct oom_event events[OOM_EVENTS]; /* of all threads, ascending */
     size_t event_count;
 };
-/* The details of the failure that op row is; linear. False when memory is short. */
-bool oom_detail_make(const struct cg_trace *trace, const struct logical_memory *memory,
-                     const struct oom_failures *failures, uint32_t op, struct oom_detail *detail);
+/* The details of the failure that op row is, in a time that depends on what was alive and on what happened
+ * until the sample. index: of the logical memory. False when memory is short. */
+bool oom_detail_make(const struct live_index *index, const struct oom_failures *failures, uint32_t op,
+                     struct oom_detail *detail);
 void oom_detail_free(struct oom_detail *detail);
 
 #endif

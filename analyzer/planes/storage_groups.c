@@ -39,27 +39,29 @@ cg_str storage_group_call(const struct storage_groups *groups, const struct stor
     return group->key < groups->stacks ? CG_ABSENT : group->key - groups->stacks;
 }
 
-struct maker {
+struct storage_grouper {
     const struct cg_trace *trace;
     const struct logical_memory *memory;
     const struct span_paths *paths;
-    struct storage_groups *groups;
-    uint32_t *group_of_key; /* CG_NONE: none yet */
-    uint32_t unknown_path;  /* key of storages whose span is not there */
+    enum storage_grouping by;
+    uint32_t *group_of_key;        /* CG_NONE: none yet, as between two uses all are */
+    uint32_t stacks;               /* keys below are stacks */
+    uint32_t unknown_path;         /* key of storages whose span is not there */
+    struct storage_groups *groups; /* being made */
     size_t room;
 };
 
-static uint32_t key_of(const struct maker *maker, uint32_t row)
+static uint32_t key_of(const struct storage_grouper *grouper, uint32_t row)
 {
-    const struct cg_trace *trace = maker->trace;
-    switch (maker->groups->by) {
+    const struct cg_trace *trace = grouper->trace;
+    switch (grouper->by) {
     case GROUP_BY_STACK: {
         uint32_t stack = storage_stack(trace, row);
-        return stack != CG_NONE ? stack : maker->groups->stacks + storage_call(trace, row);
+        return stack != CG_NONE ? stack : grouper->stacks + storage_call(trace, row);
     }
     case GROUP_BY_SPAN: {
         uint32_t span = trace_span(trace, trace->memory.span_id[row]);
-        return span == CG_NONE ? maker->unknown_path : maker->paths->of_span[span];
+        return span == CG_NONE ? grouper->unknown_path : grouper->paths->of_span[span];
     }
     case GROUP_BY_CATEGORY:
         return trace->memory.category[row];
@@ -69,42 +71,57 @@ static uint32_t key_of(const struct maker *maker, uint32_t row)
     return size_class(trace->memory.bytes[row]);
 }
 
-static bool make_keys(struct maker *maker)
+static size_t count_keys(struct storage_grouper *grouper)
 {
-    size_t keys = 0;
-    switch (maker->groups->by) {
+    switch (grouper->by) {
     case GROUP_BY_STACK:
-        maker->groups->stacks = trace_stack_count(maker->trace);
-        keys = (size_t)maker->groups->stacks + trace_string_count(maker->trace) + 1;
-        break;
+        grouper->stacks = trace_stack_count(grouper->trace);
+        return (size_t)grouper->stacks + trace_string_count(grouper->trace) + 1;
     case GROUP_BY_SPAN:
-        maker->unknown_path = maker->paths->count;
-        keys = (size_t)maker->paths->count + 1;
-        break;
+        grouper->unknown_path = grouper->paths->count;
+        return (size_t)grouper->paths->count + 1;
     case GROUP_BY_CATEGORY:
-        keys = CG_CATEGORY_COUNT;
-        break;
+        return CG_CATEGORY_COUNT;
     case GROUP_BY_SIZE:
-        keys = 65;
         break;
     }
-    maker->group_of_key = array_raw(keys, sizeof *maker->group_of_key);
-    for (size_t i = 0; maker->group_of_key && i < keys; i++)
-        maker->group_of_key[i] = CG_NONE;
-    return maker->group_of_key != NULL;
+    return 65;
+}
+
+struct storage_grouper *storage_grouper_new(const struct cg_trace *trace, const struct logical_memory *memory,
+                                            const struct span_paths *paths, enum storage_grouping by)
+{
+    struct storage_grouper *grouper = malloc(sizeof *grouper);
+    if (!grouper) return NULL;
+    *grouper = (struct storage_grouper){.trace = trace, .memory = memory, .paths = paths, .by = by};
+    size_t keys = count_keys(grouper);
+    grouper->group_of_key = array_raw(keys, sizeof *grouper->group_of_key);
+    if (!grouper->group_of_key) {
+        free(grouper);
+        return NULL;
+    }
+    for (size_t i = 0; i < keys; i++)
+        grouper->group_of_key[i] = CG_NONE;
+    return grouper;
+}
+
+void storage_grouper_free(struct storage_grouper *grouper)
+{
+    if (grouper) free(grouper->group_of_key);
+    free(grouper);
 }
 
 /* ---- sums ---- */
 
 /* The storage's group; CG_NONE when memory is short. */
-static uint32_t group_of(struct maker *maker, uint32_t row)
+static uint32_t group_of(struct storage_grouper *grouper, uint32_t row)
 {
-    struct storage_groups *groups = maker->groups;
-    uint32_t key = key_of(maker, row), group = maker->group_of_key[key];
+    struct storage_groups *groups = grouper->groups;
+    uint32_t key = key_of(grouper, row), group = grouper->group_of_key[key];
     if (group != CG_NONE) return group;
-    if (!array_room(&groups->groups, groups->count, &maker->room, sizeof *groups->groups)) return CG_NONE;
+    if (!array_room(&groups->groups, groups->count, &grouper->room, sizeof *groups->groups)) return CG_NONE;
     groups->groups[groups->count] = (struct storage_group){.key = key, .first_ns = UINT64_MAX};
-    return maker->group_of_key[key] = (uint32_t)groups->count++;
+    return grouper->group_of_key[key] = (uint32_t)groups->count++;
 }
 
 static void add_all(const struct cg_trace *trace, const struct lifetime *lifetime,
@@ -119,46 +136,48 @@ static void add_all(const struct cg_trace *trace, const struct lifetime *lifetim
     group->freed_lifetime_ns += cg_sat_sub(lifetime_end(trace, lifetime), lifetime_start(trace, lifetime));
 }
 
-static void add_selected(struct maker *maker, const struct lifetime *lifetime, struct storage_group *group)
+static void add_selected(struct storage_grouper *grouper, const struct lifetime *lifetime,
+                         struct storage_group *group)
 {
-    struct storage_groups *groups = maker->groups;
-    uint64_t bytes = maker->trace->memory.bytes[lifetime->row],
-             start = lifetime_start(maker->trace, lifetime);
+    struct storage_groups *groups = grouper->groups;
+    uint64_t bytes = grouper->trace->memory.bytes[lifetime->row],
+             start = lifetime_start(grouper->trace, lifetime);
     group->selected++;
     group->selected_bytes = cg_sat_add(group->selected_bytes, bytes);
     if (bytes > group->largest_bytes) group->largest_bytes = bytes;
     if (start < group->first_ns) group->first_ns = start;
     groups->selected++;
     groups->selected_bytes = cg_sat_add(groups->selected_bytes, bytes);
-    groups->with_stack += storage_stack(maker->trace, lifetime->row) != CG_NONE;
+    groups->with_stack += storage_stack(grouper->trace, lifetime->row) != CG_NONE;
 }
 
-static bool add_lifetimes(struct maker *maker, const uint8_t *selected)
+static bool add_lifetimes(struct storage_grouper *grouper, const uint8_t *selected)
 {
-    const struct logical_memory *memory = maker->memory;
+    const struct logical_memory *memory = grouper->memory;
     for (size_t i = 0; i < memory->lifetime_count; i++) {
-        uint32_t group = group_of(maker, memory->lifetimes[i].row);
+        uint32_t group = group_of(grouper, memory->lifetimes[i].row);
         if (group == CG_NONE) return false;
-        add_all(maker->trace, &memory->lifetimes[i], &maker->groups->groups[group]);
-        if (selected[i]) add_selected(maker, &memory->lifetimes[i], &maker->groups->groups[group]);
+        add_all(grouper->trace, &memory->lifetimes[i], &grouper->groups->groups[group]);
+        if (selected[i]) add_selected(grouper, &memory->lifetimes[i], &grouper->groups->groups[group]);
     }
     return true;
 }
 
 /* Lifetimes stand in the order of their starts, and so do steps: both are walked along together. */
-static bool count_steps(struct maker *maker, const struct training_steps *steps, const uint8_t *selected)
+static bool count_steps(struct storage_grouper *grouper, const struct training_steps *steps,
+                        const uint8_t *selected)
 {
-    const struct logical_memory *memory = maker->memory;
-    size_t *last = array_zeroed(maker->groups->count, sizeof *last), step = 0;
+    const struct logical_memory *memory = grouper->memory;
+    size_t *last = array_zeroed(grouper->groups->count, sizeof *last), step = 0;
     if (!last) return false;
     for (size_t i = 0; i < memory->lifetime_count; i++) {
-        uint64_t start = lifetime_start(maker->trace, &memory->lifetimes[i]);
+        uint64_t start = lifetime_start(grouper->trace, &memory->lifetimes[i]);
         while (step < steps->count && steps->at[step].end_ns < start)
             step++;
         if (step == steps->count) break;
         if (!selected[i] || start < steps->at[step].start_ns) continue;
-        uint32_t group = maker->group_of_key[key_of(maker, memory->lifetimes[i].row)];
-        if (last[group] != step + 1) maker->groups->groups[group].steps++;
+        uint32_t group = grouper->group_of_key[key_of(grouper, memory->lifetimes[i].row)];
+        if (last[group] != step + 1) grouper->groups->groups[group].steps++;
         last[group] = step + 1;
     }
     free(last);
@@ -176,30 +195,56 @@ static int compare_groups(const void *left, const void *right)
     return (a->key > b->key) - (a->key < b->key);
 }
 
-static void finish(struct storage_groups *groups, uint32_t unknown_path)
+static void begin(struct storage_grouper *grouper, struct storage_groups *groups)
 {
+    *groups = (struct storage_groups){.by = grouper->by, .stacks = grouper->stacks};
+    grouper->groups = groups;
+    grouper->room = 0;
+}
+
+/* Leaves the grouper as it was; the groups are sorted, or freed when memory was short. */
+static bool finish(struct storage_grouper *grouper, bool ok)
+{
+    struct storage_groups *groups = grouper->groups;
     size_t kept = 0;
-    for (size_t i = 0; i < groups->count; i++)
-        if (groups->groups[i].selected > 0) groups->groups[kept++] = groups->groups[i];
+    for (size_t i = 0; i < groups->count; i++) {
+        struct storage_group *group = &groups->groups[i];
+        grouper->group_of_key[group->key] = CG_NONE;
+        if (groups->by == GROUP_BY_SPAN && group->key == grouper->unknown_path) group->key = CG_NONE;
+        if (group->selected > 0) groups->groups[kept++] = *group;
+    }
     groups->count = kept;
     if (kept > 1) qsort(groups->groups, kept, sizeof *groups->groups, compare_groups);
-    for (size_t i = 0; groups->by == GROUP_BY_SPAN && i < kept; i++)
-        if (groups->groups[i].key == unknown_path) groups->groups[i].key = CG_NONE;
+    if (!ok) storage_groups_free(groups);
+    return ok;
+}
+
+bool storage_grouper_list(struct storage_grouper *grouper, const uint32_t *lifetimes, size_t count,
+                          struct storage_groups *groups)
+{
+    bool ok = true;
+    begin(grouper, groups);
+    for (size_t i = 0; ok && i < count; i++) {
+        const struct lifetime *lifetime = &grouper->memory->lifetimes[lifetimes[i]];
+        uint32_t group = group_of(grouper, lifetime->row);
+        ok = group != CG_NONE;
+        if (ok) add_selected(grouper, lifetime, &groups->groups[group]);
+    }
+    return finish(grouper, ok);
 }
 
 bool storage_groups_make(const struct cg_trace *trace, const struct logical_memory *memory,
                          const struct span_paths *paths, const struct training_steps *steps,
                          enum storage_grouping by, const uint8_t *selected, struct storage_groups *groups)
 {
-    *groups = (struct storage_groups){.by = by};
-    struct maker maker = {.trace = trace, .memory = memory, .paths = paths, .groups = groups};
-    bool ok = make_keys(&maker) && add_lifetimes(&maker, selected) &&
-              (!steps || steps->count == 0 || count_steps(&maker, steps, selected));
-    free(maker.group_of_key);
-    if (ok)
-        finish(groups, maker.unknown_path);
-    else
-        storage_groups_free(groups);
+    struct storage_grouper *grouper = storage_grouper_new(trace, memory, paths, by);
+    *groups = (struct storage_groups){0};
+    if (!grouper) return false;
+    begin(grouper, groups);
+    bool ok = add_lifetimes(grouper, selected) &&
+              (!steps || steps->count == 0 || count_steps(grouper, steps, selected));
+    ok = finish(grouper, ok);
+    storage_grouper_free(grouper);
     return ok;
 }
 

@@ -48,9 +48,6 @@ bool select_temporaries(const struct cg_trace *trace, const struct logical_memor
  * whether there is a peak, and where. */
 bool select_peak(const struct cg_trace *trace, const struct logical_memory *memory, cg_str device,
                  uint64_t *timestamp_ns, uint8_t *selected);
-/* Alive on the device once everything up to this time has happened. */
-void select_live(const struct cg_trace *trace, const struct logical_memory *memory, cg_str device,
-                 uint64_t timestamp_ns, uint8_t *selected);
 /* Takes the storages of other devices out. */
 void select_device(const struct cg_trace *trace, const struct logical_memory *memory, cg_str device,
                    uint8_t *selected);
@@ -80,6 +77,16 @@ bool storage_groups_make(const struct cg_trace *trace, const struct logical_memo
                          const struct span_paths *paths, const struct training_steps *steps,
                          enum storage_grouping by, const uint8_t *selected, struct storage_groups *groups);
 void storage_groups_free(struct storage_groups *groups);
+
+/* Groups set after set of storages of one trace, each in a time that depends on that set alone. As above, but
+ * that allocations and frees of a group are not summed. NULL when memory is short. */
+struct storage_grouper;
+struct storage_grouper *storage_grouper_new(const struct cg_trace *trace, const struct logical_memory *memory,
+                                            const struct span_paths *paths, enum storage_grouping by);
+void storage_grouper_free(struct storage_grouper *grouper);
+/* False when memory is short; the grouper can still be used. */
+bool storage_grouper_list(struct storage_grouper *grouper, const uint32_t *lifetimes, size_t count,
+                          struct storage_groups *groups);
 
 /* What a group's key is. */
 /* By stack: the stack, else CG_NONE, and then the operation or entry point (CG_ABSENT: not known). */

@@ -161,14 +161,6 @@ bool select_peak(const struct cg_trace *trace, const struct logical_memory *memo
     return known;
 }
 
-void select_live(const struct cg_trace *trace, const struct logical_memory *memory, cg_str device,
-                 uint64_t timestamp_ns, uint8_t *selected)
-{
-    for (size_t i = 0; i < memory->lifetime_count; i++)
-        selected[i] = alive_after(trace, &memory->lifetimes[i], timestamp_ns);
-    select_device(trace, memory, device, selected);
-}
-
 void select_device(const struct cg_trace *trace, const struct logical_memory *memory, cg_str device,
                    uint8_t *selected)
 {

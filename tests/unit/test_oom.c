@@ -7,6 +7,7 @@ struct made {
     struct cg_trace *trace;
     struct logical_memory memory;
     struct oom_failures failures;
+    struct live_index index;
 };
 
 static void begin(struct text *text)
@@ -26,10 +27,12 @@ static void make(struct text *text, struct made *made)
     *text = (struct text){0};
     assert_true(logical_memory_make(made->trace, &made->memory));
     assert_true(oom_failures_make(made->trace, &made->failures));
+    assert_true(live_index_make(made->trace, &made->memory, &made->index));
 }
 
 static void drop(struct made *made)
 {
+    live_index_free(&made->index);
     oom_failures_free(&made->failures);
     logical_memory_free(&made->memory);
     trace_free(made->trace);
@@ -100,7 +103,7 @@ static void what_the_device_had(void **state)
                                                 OOM_NOT_KNOWN};
     static const uint64_t times[] = {208, 300, 405};
     for (size_t i = 0; i < 4; i++) {
-        assert_true(oom_detail_make(made.trace, &made.memory, &made.failures, made.failures.ops[i], &detail));
+        assert_true(oom_detail_make(&made.index, &made.failures, made.failures.ops[i], &detail));
         assert_int_equal(detail.verdict, verdicts[i]);
         if (i < 3)
             assert_int_equal(made.trace->device_memory.timestamp_ns[detail.sample], times[i]);
@@ -132,7 +135,7 @@ static void what_was_alive(void **state)
     put_op(&text, "alloc", 50, 10, ",\"error\":2");
     put_memory(&text, 51, "cuda:0", "late", "late", "m", 5000, "alloc", "");
     make(&text, &made);
-    assert_true(oom_detail_make(made.trace, &made.memory, &made.failures, made.failures.ops[0], &detail));
+    assert_true(oom_detail_make(&made.index, &made.failures, made.failures.ops[0], &detail));
     assert_int_equal(detail.live_count, 13);                 /* old, s0 to s10, eq */
     assert_int_equal(detail.live_bytes, 5 + 11 * 105 + 110); /* the mean of 100 to 110 is 105 */
     assert_int_equal(detail.live_pool_bytes, 101 + 103 + 105 + 107 + 109);
@@ -176,7 +179,7 @@ static void what_came_before(void **state)
     put_op(&text, "alloc", 50, 2, ",\"tid\":1,\"error\":2");
     put_memory(&text, 65, "cuda:0", "c", "c", "m", 8, "alloc", ",\"op_name\":\"alloc\",\"tid\":3");
     make(&text, &made);
-    assert_true(oom_detail_make(made.trace, &made.memory, &made.failures, made.failures.ops[0], &detail));
+    assert_true(oom_detail_make(&made.index, &made.failures, made.failures.ops[0], &detail));
     assert_int_equal(detail.event_count, 6);
     expect_event(&made, &detail.events[0], 10, NULL, "launch");
     expect_event(&made, &detail.events[1], 25, NULL, "launch");
@@ -203,7 +206,7 @@ static void no_more_than_fit(void **state)
     }
     put_op(&text, "alloc", 5000, 2, ",\"error\":2,\"tid\":1");
     make(&text, &made);
-    assert_true(oom_detail_make(made.trace, &made.memory, &made.failures, made.failures.ops[0], &detail));
+    assert_true(oom_detail_make(&made.index, &made.failures, made.failures.ops[0], &detail));
     assert_int_equal(detail.event_count, OOM_EVENTS);
     expect_event(&made, &detail.events[0], 1110, "s10", "alloc");
     expect_event(&made, &detail.events[OOM_EVENTS - 1], 3010, "s29", "alloc");

@@ -194,10 +194,6 @@ static void peaks(void **state)
     expect_selected(&made, "a b");
     assert_false(select_peak(made.trace, &made.memory, trace_find(made.trace, "m", 1), &at, made.selected));
     expect_selected(&made, "");
-    select_live(made.trace, &made.memory, trace_find(made.trace, "cuda:0", 6), 30, made.selected);
-    expect_selected(&made, "b"); /* what is freed at that time is gone */
-    select_live(made.trace, &made.memory, trace_find(made.trace, "cuda:0", 6), 20, made.selected);
-    expect_selected(&made, "a b");
     drop(&made);
 }
 
@@ -322,6 +318,39 @@ static void groups_by_category_and_size(void **state)
     drop(&made);
 }
 
+/* Storages by list, set after set: each as if it were the only one. */
+static void sets_in_turn(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    struct made made;
+    struct storage_groups groups;
+    put_groups(&text); /* a, b, c, e, z */
+    make(&text, &made, NULL);
+    struct storage_grouper *grouper =
+        storage_grouper_new(made.trace, &made.memory, &made.paths, GROUP_BY_STACK);
+    assert_non_null(grouper);
+    for (int again = 0; again < 2; again++) {
+        assert_true(storage_grouper_list(grouper, (const uint32_t[]){1, 2}, 2, &groups)); /* b, c */
+        assert_int_equal(groups.count, 2);
+        assert_int_equal(groups.groups[0].selected_bytes, 255);
+        assert_int_equal(groups.groups[1].selected_bytes, 200);
+        assert_int_not_equal(storage_group_stack(&groups, &groups.groups[1]), CG_NONE);
+        storage_groups_free(&groups);
+        assert_true(storage_grouper_list(grouper, (const uint32_t[]){0, 1, 3}, 3, &groups)); /* a, b, e */
+        assert_int_equal(groups.count, 2);
+        assert_int_equal(groups.groups[0].selected, 2);
+        assert_int_equal(groups.groups[0].selected_bytes, 300);
+        assert_int_equal(groups.selected_bytes, 556);
+        storage_groups_free(&groups);
+        assert_true(storage_grouper_list(grouper, NULL, 0, &groups));
+        assert_int_equal(groups.count, 0);
+        storage_groups_free(&groups);
+    }
+    storage_grouper_free(grouper);
+    drop(&made);
+}
+
 /* Groups are counted whole, whatever is selected; steps count once each. */
 static void what_is_selected(void **state)
 {
@@ -386,6 +415,7 @@ int main(void)
         cmocka_unit_test(groups_by_category_and_size),
         cmocka_unit_test(what_is_selected),
         cmocka_unit_test(cycles),
+        cmocka_unit_test(sets_in_turn),
     };
     return run_tap(tests);
 }
