@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/cmd/commands.h"
 #include "analyzer/cmd/output.h"
 #include "analyzer/cmd/page_documents.h"
 

@@ -1,15 +1,42 @@
 #include "analyzer/cmd/page_documents.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "analyzer/cmd/overview.h"
+#include "analyzer/cmd/query.h"
 
 /* Rows that the page takes of kinds with pages; nodes with all their edges up to this many. */
 enum { PAGE_ROWS = 1000, PAGE_NODES = 20000, PAGE_ISSUES = 2000 };
 
+/* A question that the page holds the answer to: a kind of query, or NULL for the other documents. */
+struct question {
+    const struct command_input *input;
+    const struct query_kind *kind;
+};
+struct questions {
+    struct question *list;
+    struct viewer_document *documents;
+    size_t count;
+};
+
+static void emit_page_overview(struct json_doc *doc, const void *object)
+{
+    const struct question *question = object;
+    struct overview overview = {.input = question->input};
+    struct cg_error error;
+    if (rankings_make(&question->input->evidence, &overview.rankings, &error) == 0)
+        emit_overview(doc, &overview);
+    else
+        doc_fail(doc, ENOMEM);
+    rankings_free(&overview.rankings);
+}
+
 /* The health with its issues, as `summary` has it. */
 static void emit_page_health(struct json_doc *doc, const void *object)
 {
-    const struct evidence *evidence = object;
+    const struct evidence *evidence = &((const struct question *)object)->input->evidence;
     uint64_t issues =
         evidence_issue_count(evidence, HEALTH_ERROR) + evidence_issue_count(evidence, HEALTH_WARNING);
     if (issues <= PAGE_ISSUES)
@@ -18,10 +45,29 @@ static void emit_page_health(struct json_doc *doc, const void *object)
         doc_null(doc);
 }
 
+/* The answer as `query --kind KIND` without options gives it, with more rows. */
 static void emit_page_query(struct json_doc *doc, const void *object)
 {
-    const struct query *query = object;
-    query->kind->emit(doc, query);
+    const struct question *question = object;
+    const struct query_kind *kind = question->kind;
+    char option[] = "--kind", *words[] = {option, (char *)kind->name};
+    struct arguments arguments;
+    struct cg_error error;
+    bool help;
+    int status = arguments_parse(&command_query, 2, words, &arguments, &help, &error);
+    struct query query = {.kind = kind,
+                          .input = question->input,
+                          .arguments = &arguments,
+                          .limit = PAGE_ROWS,
+                          .all = strcmp(kind->name, "spans") == 0};
+    if (status == 0 && kind->prepare) status = kind->prepare(&query, &error);
+    if (status == 0) {
+        kind->emit(doc, &query);
+        if (kind->release) kind->release(&query);
+    } else {
+        doc_fail(doc, ENOMEM);
+    }
+    arguments_free(&arguments);
 }
 
 /* Is the answer bounded, or small here? The memory profile is shown from the records themselves, and names
@@ -36,82 +82,59 @@ static bool answered(const struct query_kind *kind, const struct command_input *
     return true;
 }
 
-/* The query as `query --kind KIND` without options asks it. */
-static int make_query(const struct query_kind *kind, struct command_input *input, struct arguments *arguments,
-                      struct query *query, struct cg_error *error)
+static void ask(struct questions *questions, const struct command_input *input, const struct query_kind *kind,
+                const char *name, void (*emit)(struct json_doc *doc, const void *object))
 {
-    char option[] = "--kind", *words[] = {option, (char *)kind->name};
-    bool help;
-    int status = arguments_parse(&command_query, 2, words, arguments, &help, error);
-    if (status != 0) return status;
-    *query = (struct query){.kind = kind,
-                            .input = input,
-                            .arguments = arguments,
-                            .limit = PAGE_ROWS,
-                            .all = strcmp(kind->name, "spans") == 0};
-    status = kind->prepare ? kind->prepare(query, error) : 0;
-    if (status != 0) query->input = NULL; /* nothing to release */
-    return status;
+    struct question *question = &questions->list[questions->count];
+    *question = (struct question){input, kind};
+    questions->documents[questions->count++] = (struct viewer_document){name, emit, question};
 }
 
-int page_documents_make(struct command_input *input, struct page_documents *documents, struct cg_error *error)
+static void questions_free(struct questions *questions)
+{
+    free(questions->list);
+    free(questions->documents);
+}
+
+/* Nodes and edges are listed here where an answer will need them: answers only read the evidence. */
+static int questions_make(struct command_input *input, struct questions *questions, struct cg_error *error)
 {
     enum { OTHERS = 2 };
     struct evidence *evidence = &input->evidence;
-    *documents = (struct page_documents){.list = calloc(query_kind_count + OTHERS, sizeof *documents->list),
-                                         .queries = calloc(query_kind_count, sizeof *documents->queries),
-                                         .arguments = calloc(query_kind_count, sizeof *documents->arguments),
-                                         .overview = {.input = input}};
-    if (!documents->list || !documents->queries || !documents->arguments) return cg_out_of_memory(error);
-    int status = rankings_make(evidence, &documents->overview.rankings, error);
-    documents->list[documents->count++] =
-        (struct viewer_document){"overview", emit_overview, &documents->overview};
-    documents->list[documents->count++] = (struct viewer_document){"health", emit_page_health, evidence};
+    size_t room = query_kind_count + OTHERS;
+    *questions = (struct questions){.list = calloc(room, sizeof *questions->list),
+                                    .documents = calloc(room, sizeof *questions->documents)};
+    if (!questions->list || !questions->documents) return cg_out_of_memory(error);
     bool listed = !evidence->has_graph || evidence->stored || evidence->graph.op_index ||
                   graph_node_count(&evidence->graph) > PAGE_NODES;
-    if (status == 0 && !listed && !graph_list(input->trace, &evidence->graph, true))
-        status = cg_out_of_memory(error);
-    for (size_t i = 0; i < query_kind_count && status == 0; i++) {
-        struct query *query = &documents->queries[i];
-        if (!answered(query_kinds[i], input)) continue;
-        status = make_query(query_kinds[i], input, &documents->arguments[i], query, error);
-        documents->list[documents->count++] =
-            (struct viewer_document){query_kinds[i]->name, emit_page_query, query};
-    }
-    return status;
-}
-
-void page_documents_free(struct page_documents *documents)
-{
-    for (size_t i = 0; documents->queries && i < query_kind_count; i++)
-        if (documents->queries[i].input && documents->queries[i].kind->release)
-            documents->queries[i].kind->release(&documents->queries[i]);
-    for (size_t i = 0; documents->arguments && i < query_kind_count; i++)
-        if (documents->arguments[i].command) arguments_free(&documents->arguments[i]);
-    free(documents->arguments);
-    rankings_free(&documents->overview.rankings);
-    free(documents->list);
-    free(documents->queries);
-    *documents = (struct page_documents){0};
+    if (!listed && !graph_list(input->trace, &evidence->graph, true)) return cg_out_of_memory(error);
+    ask(questions, input, NULL, "overview", emit_page_overview);
+    ask(questions, input, NULL, "health", emit_page_health);
+    for (size_t i = 0; i < query_kind_count; i++)
+        if (answered(query_kinds[i], input))
+            ask(questions, input, query_kinds[i], query_kinds[i]->name, emit_page_query);
+    return 0;
 }
 
 static struct viewer_run run_of(const struct command_input *input, const char *shown,
-                                const struct page_documents *documents)
+                                const struct questions *questions)
 {
-    return (struct viewer_run){input->trace, &input->evidence, shown, documents->list, documents->count};
+    return (struct viewer_run){input->trace, &input->evidence, shown, questions->documents, questions->count};
 }
 
 int page_documents_write(struct command_input *input, const char *shown, struct command_input *against,
                          uint64_t max_size, json_sink *sink, void *context, struct cg_error *error)
 {
-    struct page_documents documents, others = {0};
+    struct questions questions, others = {0};
     struct viewer_run other = {0};
-    int status = page_documents_make(input, &documents, error);
-    if (status == 0 && against) status = page_documents_make(against, &others, error);
-    if (against) other = run_of(against, against->requested_path, &others);
-    struct viewer_run run = run_of(input, shown, &documents);
+    int status = questions_make(input, &questions, error);
+    if (status == 0 && against) {
+        status = questions_make(against, &others, error);
+        other = run_of(against, against->requested_path, &others);
+    }
+    struct viewer_run run = run_of(input, shown, &questions);
     if (status == 0) status = viewer_write(&run, against ? &other : NULL, max_size, sink, context, error);
-    page_documents_free(&documents);
-    if (against) page_documents_free(&others);
+    questions_free(&questions);
+    questions_free(&others);
     return status;
 }

@@ -157,28 +157,49 @@ static bool pack_curve(const struct curve *curve, struct parts *parts)
 
 /* ---- storages as blocks ---- */
 
-/* The size from which on storages are shown when there is room for `most`: of those of exactly that size only
- * the first *equal. */
 static int descending(const void *left, const void *right)
 {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
     return (a < b) - (a > b);
 }
 
+/* Sizes in ascending classes: their highest ten bits and where the first of them stands. */
+enum { CLASS_BITS = 10, CLASSES = 65 << CLASS_BITS };
+static uint32_t class_of(uint64_t size)
+{
+    unsigned length = size ? 64 - (unsigned)__builtin_clzll(size) : 0;
+    uint64_t high = length > CLASS_BITS ? size >> (length - CLASS_BITS) : size << (CLASS_BITS - length);
+    return (uint32_t)length << CLASS_BITS | (high & ((1u << CLASS_BITS) - 1));
+}
+
+/* The size from which on storages are shown when there is room for `most`; of those of exactly that size only
+ * the first *equal. Counts classes of sizes and sorts the one class in which the limit lies. */
 static bool choose_size(const struct cg_trace *trace, const struct logical_memory *logical, size_t most,
                         uint64_t *size, size_t *equal)
 {
     *size = 0;
     *equal = SIZE_MAX;
     if (logical->lifetime_count <= most) return true;
-    uint64_t *sizes = array_raw(logical->lifetime_count, sizeof *sizes);
-    if (!sizes) return false;
-    for (size_t i = 0; i < logical->lifetime_count; i++)
-        sizes[i] = trace->memory.bytes[logical->lifetimes[i].row];
-    qsort(sizes, logical->lifetime_count, sizeof *sizes, descending);
-    *size = most ? sizes[most - 1] : UINT64_MAX;
+    *size = UINT64_MAX;
     *equal = 0;
-    for (size_t i = most; i-- > 0 && sizes[i] == *size;)
+    if (most == 0) return true;
+    size_t *counts = array_zeroed(CLASSES, sizeof *counts), above = 0, held = 0;
+    if (!counts) return false;
+    for (size_t i = 0; i < logical->lifetime_count; i++)
+        counts[class_of(trace->memory.bytes[logical->lifetimes[i].row])]++;
+    uint32_t class = CLASSES - 1;
+    for (; above + counts[class] < most; class --)
+        above += counts[class];
+    uint64_t *sizes = array_raw(counts[class], sizeof *sizes);
+    for (size_t i = 0; sizes && i < logical->lifetime_count; i++) {
+        uint64_t bytes = trace->memory.bytes[logical->lifetimes[i].row];
+        if (class_of(bytes) == class) sizes[held++] = bytes;
+    }
+    free(counts);
+    if (!sizes) return false;
+    qsort(sizes, held, sizeof *sizes, descending);
+    *size = sizes[most - above - 1];
+    for (size_t i = most - above; i-- > 0 && sizes[i] == *size;)
         ++*equal;
     free(sizes);
     return true;

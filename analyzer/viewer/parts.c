@@ -82,6 +82,21 @@ void parts_free(struct parts *parts)
     *parts = (struct parts){0};
 }
 
+bool parts_move(struct parts *to, struct parts *from)
+{
+    if (from->count > to->capacity - to->count) {
+        size_t capacity = to->count + from->count;
+        struct part *moved = reallocarray(to->list, capacity, sizeof *moved);
+        if (!moved) return false;
+        to->list = moved;
+        to->capacity = capacity;
+    }
+    for (size_t i = 0; i < from->count; i++)
+        to->list[to->count++] = from->list[i];
+    from->count = 0;
+    return true;
+}
+
 static size_t encode(const uint8_t *bytes, size_t length, char *out)
 {
     static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

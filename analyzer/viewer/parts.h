@@ -28,6 +28,8 @@ uint64_t parts_size(const struct parts *parts);
 /* Drops the parts from number `first` on. */
 void parts_cut(struct parts *parts, size_t first);
 void parts_free(struct parts *parts);
+/* Moves the parts of `from` behind those of `to`; false when memory is short, and nothing has moved. */
+bool parts_move(struct parts *to, struct parts *from);
 
 /* Through the sink: every part as an inert script element; 0 or an errno value. */
 int parts_write(const struct parts *parts, json_sink *sink, void *context);
