@@ -242,7 +242,9 @@ static CUresult synchronize(struct sim_call *call, CUcontext context)
 CUresult CUDAAPI cuCtxSynchronize(void)
 {
     SIM_CALL(call);
-    return synchronize(&call, NULL);
+    CUresult r = synchronize(&call, NULL);
+    if (!r) sim_jump();
+    return r;
 }
 
 #if CUDA_VERSION >= 13000

@@ -1,8 +1,17 @@
 /* Devices: initialisation, names, attributes, peers. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/sim/internal.h"
+
+/* The driver is torn down by a handler of exit(), before static destructors run. */
+static void go(void)
+{
+    pthread_mutex_lock(&sim.lock);
+    sim.gone = true;
+    pthread_mutex_unlock(&sim.lock);
+}
 
 CUresult CUDAAPI cuInit(unsigned flags)
 {
@@ -11,6 +20,7 @@ CUresult CUDAAPI cuInit(unsigned flags)
     if (!r && flags) r = CUDA_ERROR_INVALID_VALUE;
     if (!r && sim.forked) r = CUDA_ERROR_NOT_INITIALIZED;
     if (!r && !sim.device_count) r = CUDA_ERROR_NO_DEVICE;
+    if (!r && !sim.initialised) atexit(go);
     if (!r) sim.initialised = true;
     return sim_end(&call, r, NULL);
 }

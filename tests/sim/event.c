@@ -48,10 +48,13 @@ CUresult CUDAAPI cuEventDestroy(CUevent event)
 
 static CUresult record(struct sim_call *call, CUevent event, CUstream handle, unsigned flags)
 {
-    struct sim_stream *s;
+    struct sim_stream *s = NULL;
     struct sim_event *e = (struct sim_event *)event;
     struct sim_op op = {.work = SIM_W_RECORD, .u.event = e};
-    CUresult r = sim_begin(call, SIM_NEED_INIT);
+    struct sim_line line = {.op = SIM_L_EVENT};
+    CUresult r;
+    sim_spend(sim.record_cost_ns);
+    r = sim_begin(call, SIM_NEED_INIT);
     if (!r && (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)) r = CUDA_ERROR_INVALID_VALUE;
     if (!r && !sim_is(e, SIM_EVENT)) r = CUDA_ERROR_INVALID_HANDLE;
     if (!r) r = sim_stream_of(call, handle, &s);
@@ -60,7 +63,13 @@ static CUresult record(struct sim_call *call, CUevent event, CUstream handle, un
         r = sim_capture_record(call, s, e, flags);
     else if (!r)
         r = sim_submit(call, s, &op);
-    return sim_end(call, r, NULL);
+    if (!sim.ledger_events || !s) return sim_end(call, r, NULL);
+    line.context = s->context;
+    line.device = s->context->device;
+    line.stream = sim_stream_handle(s);
+    line.has_stream = true;
+    line.kind = s->capture ? "captured" : "plain";
+    return sim_end(call, r, &line);
 }
 SIM_PAIR(cuEventRecord, _ptsz, (CUevent event, CUstream stream), record, event, stream, 0)
 SIM_PAIR(cuEventRecordWithFlags, _ptsz, (CUevent event, CUstream stream, unsigned flags), record, event,
@@ -75,6 +84,7 @@ CUresult CUDAAPI cuEventQuery(CUevent event)
 {
     SIM_CALL(call);
     struct sim_event *e = (struct sim_event *)event;
+    sim_spend(sim.read_cost_ns);
     CUresult r = sim_begin(&call, SIM_NEED_INIT | SIM_NEED_UNCAPTURED);
     if (!r && !sim_is(e, SIM_EVENT)) r = CUDA_ERROR_INVALID_HANDLE;
     if (!r && e->capture) r = CUDA_ERROR_CAPTURED_EVENT;
@@ -97,9 +107,16 @@ CUresult CUDAAPI cuEventSynchronize(CUevent event)
     return sim_end(&call, r, NULL);
 }
 
+/* The time stamp of an event, no finer than events have it. */
+static int64_t stamp(const struct sim_event *e)
+{
+    return (int64_t)(e->end_ns - e->end_ns % sim.event_step_ns);
+}
+
 static CUresult elapsed(struct sim_call *call, float *out, CUevent from, CUevent to)
 {
     struct sim_event *a = (struct sim_event *)from, *b = (struct sim_event *)to;
+    sim_spend(sim.read_cost_ns);
     CUresult r = sim_begin(call, SIM_NEED_INIT);
     if (!r && !out) r = CUDA_ERROR_INVALID_VALUE;
     if (!r && (!sim_is(a, SIM_EVENT) || !sim_is(b, SIM_EVENT))) r = CUDA_ERROR_INVALID_HANDLE;
@@ -108,7 +125,7 @@ static CUresult elapsed(struct sim_call *call, float *out, CUevent from, CUevent
                a->context->device != b->context->device))
         r = CUDA_ERROR_INVALID_HANDLE;
     if (!r && (!is_done(a) || !is_done(b))) r = CUDA_ERROR_NOT_READY;
-    if (!r) *out = (float)((double)((int64_t)b->end_ns - (int64_t)a->end_ns) / 1e6);
+    if (!r) *out = (float)((double)(stamp(b) - stamp(a)) / 1e6);
     return sim_end(call, r, NULL);
 }
 

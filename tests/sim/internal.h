@@ -111,6 +111,7 @@ enum sim_line_op {
     SIM_L_GRAPH_LAUNCH,
     SIM_L_MAP, /* a second way to memory that is there already */
     SIM_L_UNMAP,
+    SIM_L_EVENT, /* recorded into a stream; only with SIM_LEDGER_EVENTS */
     SIM_L_DONE
 };
 
@@ -147,6 +148,10 @@ struct sim_fence {
 };
 
 uint64_t sim_now(void);
+/* Keeps the caller busy for so long; without the lock. */
+void sim_spend(uint64_t ns);
+/* More time passes than passed. */
+void sim_jump(void);
 /* Sleeps, without the lock, until CLOCK_MONOTONIC is at `ns`. */
 void sim_sleep_until(uint64_t ns);
 
@@ -427,6 +432,12 @@ struct sim_state {
     bool configured, initialised, forked;
     int driver_version, device_count;
     uint64_t kernel_ns;
+    uint64_t record_cost_ns, read_cost_ns; /* host time that a call on an event takes */
+    uint64_t event_step_ns;                /* what time stamps of events are multiples of */
+    uint64_t jump_ns;                      /* that each cuCtxSynchronize lets pass */
+    _Atomic uint64_t jumped_ns;            /* all of them */
+    bool ledger_events;
+    bool gone; /* exit() has begun: all that is asked is answered 4, as a driver does that is torn down */
     struct sim_rule *rules;
     size_t rule_count;
     void *kernels; /* handle of SIM_KERNELS */

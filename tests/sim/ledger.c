@@ -172,7 +172,8 @@ static void put_what(const struct sim_line *line)
 {
     if (line->address) MEMBER_HEX("address", line->address);
     if (line->source) MEMBER_HEX("source", line->source);
-    if (line->op != SIM_L_LAUNCH && line->op != SIM_L_GRAPH_LAUNCH) MEMBER("bytes", line->bytes);
+    if (line->op != SIM_L_LAUNCH && line->op != SIM_L_GRAPH_LAUNCH && line->op != SIM_L_EVENT)
+        MEMBER("bytes", line->bytes);
     if (line->kind) MEMBER_STRING("kind", line->kind);
     if (line->pool) MEMBER_HEX("pool", line->pool);
     if (line->name) put_name(line->name);
@@ -263,8 +264,8 @@ static bool open_file(void)
 
 void sim_ledger_write(const struct sim_call *call, struct sim_line *line, CUresult result)
 {
-    static const char *const op_name[] = {"alloc",        "free", "launch", "copy", "memset",
-                                          "graph_launch", "map",  "unmap",  "done"};
+    static const char *const op_name[] = {"alloc",        "free", "launch", "copy",  "memset",
+                                          "graph_launch", "map",  "unmap",  "event", "done"};
     if (!sim.ledger) return;
     if (fd < 0 && !(sim.ledger = open_file())) return;
     if (!pid) pid = getpid();

@@ -177,6 +177,12 @@ static void configure(void)
     if (sim.device_count > SIM_MAX_DEVICES) sim.device_count = SIM_MAX_DEVICES;
     sim.driver_version = (int)env_number("SIM_DRIVER_VERSION", CUDA_VERSION);
     sim.kernel_ns = env_number("SIM_KERNEL_US", 2) * 1000;
+    sim.record_cost_ns = env_number("SIM_EVENT_COST_NS", 0);
+    sim.read_cost_ns = env_number("SIM_EVENT_READ_NS", 0);
+    sim.event_step_ns = env_number("SIM_EVENT_STEP_NS", 1);
+    if (!sim.event_step_ns) sim.event_step_ns = 1;
+    sim.jump_ns = env_number("SIM_JUMP_S", 0) * 1000000000u;
+    sim.ledger_events = env_number("SIM_LEDGER_EVENTS", 0) != 0;
     size_t total = (size_t)env_number("SIM_MEM_MB", 16384) << 20;
     for (int i = 0; i < SIM_MAX_DEVICES; i++)
         sim.devices[i].total = total;
@@ -213,6 +219,7 @@ CUresult sim_begin(struct sim_call *call, unsigned need)
     }
     unsigned what = need & 3;
     if (what == SIM_NEED_NOTHING) return CUDA_SUCCESS;
+    if (sim.gone) return CUDA_ERROR_DEINITIALIZED;
     if (!sim.initialised || sim.forked) return CUDA_ERROR_NOT_INITIALIZED;
     if (what == SIM_NEED_CONTEXT) {
         const struct sim_context *c = sim_current(call);

@@ -19,11 +19,28 @@
 
 #include "tests/sim/graph.h"
 
-uint64_t sim_now(void)
+static uint64_t monotonic(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t sim_now(void)
+{
+    return monotonic() + atomic_load_explicit(&sim.jumped_ns, memory_order_relaxed);
+}
+
+void sim_spend(uint64_t ns)
+{
+    if (!ns) return;
+    for (uint64_t until = monotonic() + ns; monotonic() < until;)
+        ;
+}
+
+void sim_jump(void)
+{
+    atomic_fetch_add_explicit(&sim.jumped_ns, sim.jump_ns, memory_order_relaxed);
 }
 
 static void sleep_unlocked(uint64_t ns)
@@ -31,7 +48,7 @@ static void sleep_unlocked(uint64_t ns)
     enum { SPIN_NS = 20000 }; /* a timer is later than that */
     uint64_t now = sim_now();
     if (ns > now + SPIN_NS) {
-        uint64_t until = ns - SPIN_NS;
+        uint64_t until = ns - SPIN_NS - atomic_load_explicit(&sim.jumped_ns, memory_order_relaxed);
         struct timespec t = {.tv_sec = (time_t)(until / 1000000000u), .tv_nsec = (long)(until % 1000000000u)};
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
             ;
