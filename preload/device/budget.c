@@ -7,12 +7,13 @@
 #include "preload/record/session.h"
 
 #define WINDOW_NS    (20u * 1000 * 1000)
+#define FIRST_NS     (2u * 1000 * 1000) /* the first window; each that follows is longer */
 #define DISTANCE_MAX (1u << 16)
 
 static _Atomic uint64_t cost, window_end; /* ticks */
 static _Atomic uint32_t distance = 1;     /* of timed calls, in the mean */
 static atomic_flag deciding = ATOMIC_FLAG_INIT;
-static uint64_t began, window_began, window_cost; /* by the one that decides */
+static uint64_t began, window_began, window_cost, window_ns; /* by the one that decides */
 
 _Thread_local struct device_thread device_thread;
 
@@ -26,10 +27,10 @@ static uint32_t decide(uint64_t now, uint64_t spent)
     uint32_t past = atomic_load_explicit(&distance, memory_order_relaxed);
 
     if (aim > budget) aim = budget;
-    if (aim < budget / 4) aim = budget / 4;
+    if (aim < budget / 8) aim = budget / 8;
     wanted = past * share / aim;
     /* Not everything at once: a window may be anything but typical. */
-    if (wanted > past * 8.0) wanted = past * 8.0;
+    if (wanted > past * 32.0) wanted = past * 32.0;
     if (wanted < past / 2.0) wanted = past / 2.0;
     return wanted < 1 ? 1 : wanted > DISTANCE_MAX ? DISTANCE_MAX : (uint32_t)(wanted + 0.999);
 }
@@ -43,7 +44,9 @@ static void close_window(uint64_t now, uint64_t spent)
         window_began = now;
     }
     window_cost = spent;
-    atomic_store_explicit(&window_end, now + record_roughly_ticks(WINDOW_NS), memory_order_relaxed);
+    window_ns = window_ns ? window_ns + window_ns / 4 : FIRST_NS;
+    if (window_ns > WINDOW_NS) window_ns = WINDOW_NS;
+    atomic_store_explicit(&window_end, now + record_roughly_ticks(window_ns), memory_order_relaxed);
 }
 
 void device_paid(uint64_t ticks)

@@ -69,16 +69,17 @@ static void announce(struct device_context *context)
 
 /* The work waited in its stream until all three calls had been made, so that none of its interval is the
  * host's: its first event is later than their end by the anchor that ties the clocks, at 122 parts in a
- * million of drift. */
+ * million of drift. An event that would lie in the future says that the clocks are not tied any more: one of
+ * them was set, or stood still. */
 static bool was_queued(const struct device_clock *clock, const struct device_pair *pair, int64_t start_ns,
                        uint64_t slack_ns)
 {
     int64_t since = start_ns - (int64_t)clock->host.device_ns;
-    int64_t drift = (since < 0 ? -since : since) >> 13;
+    int64_t slack = ((since < 0 ? -since : since) >> 13) + (int64_t)(clock->host.uncertainty_ns + slack_ns);
+    int64_t host_ns = (int64_t)record_roughly_ns(clock->host.host_tick) + since;
 
-    return clock->host.host_tick && (int64_t)record_roughly_ns(clock->host.host_tick) + since - drift -
-                                            (int64_t)clock->host.uncertainty_ns - (int64_t)slack_ns >
-                                        (int64_t)record_roughly_ns(pair->after);
+    return clock->host.host_tick && host_ns - slack > (int64_t)record_roughly_ns(pair->after) &&
+           host_ns - slack <= (int64_t)record_roughly_ns(record_tick());
 }
 
 static enum device_answer refusal(CUresult result)

@@ -113,8 +113,8 @@ uint32_t device_gap(void);
 void device_poller_wake(void);
 bool device_poller_runs(void);
 extern _Atomic bool device_exiting; /* exit() has begun: nothing more is timed */
-/* sample.c: memory of each device in use. */
-void device_sample(enum device_road road);
+/* sample.c: memory of each device in use. False: of none. */
+bool device_sample(enum device_road road);
 
 uint64_t device_now_ns(void);
 

@@ -97,6 +97,16 @@ static uint32_t visit_slot(struct device_context *context)
     return read;
 }
 
+/* A program that begins a capture finds enough pairs for what else it does: none are made in hooks then. */
+static bool needs_pairs(struct device_context *context, uint32_t under_way)
+{
+    enum { ENOUGH = 4 * DEVICE_FILL };
+
+    return atomic_load_explicit(&context->wanted, memory_order_relaxed) ||
+           (atomic_load_explicit(&context->state, memory_order_acquire) == DEVICE_SLOT_READY &&
+            context->made < DEVICE_PAIRS && (context->made < ENOUGH || under_way * 2 > context->made));
+}
+
 static uint32_t read_all(void)
 {
     uint32_t used = atomic_load_explicit(&device_slots_used, memory_order_acquire), total = 0, read;
@@ -106,8 +116,7 @@ static uint32_t read_all(void)
         struct device_context *context = &device_contexts[slot];
         uint32_t under_way = atomic_load_explicit(&context->under_way, memory_order_relaxed);
 
-        if (atomic_load_explicit(&context->wanted, memory_order_relaxed) || under_way * 2 > context->made)
-            device_supply(context);
+        if (needs_pairs(context, under_way)) device_supply(context);
         if (!under_way || !record_enter_quiet(&call, 0)) continue;
         do
             total += read = visit_slot(context);
@@ -124,12 +133,14 @@ static void sample_if_due(bool touched)
     uint64_t period = session.settings.memory_sample_ms * UINT64_C(1000000), now = device_now_ns(),
              open = record_session();
     struct record_call call;
+    bool any;
 
     if (!period || !open || (open == sampled_session && (!touched || now - sampled_ns < period)) ||
         !record_enter_quiet(&call, 0))
         return;
-    device_sample(DEVICE_TO_RING);
+    any = device_sample(DEVICE_TO_RING);
     record_leave(&call);
+    if (!any) return; /* it is tried again in the next round */
     sampled_ns = now;
     sampled_session = open;
     /* What comes from here on asks for the next. */

@@ -43,7 +43,7 @@ static bool ask(struct device_context *context, struct record_device_memory *mem
     return known;
 }
 
-void device_sample(enum device_road road)
+bool device_sample(enum device_road road)
 {
     uint32_t used = atomic_load_explicit(&device_slots_used, memory_order_acquire);
     uint64_t begin = record_tick(), asked[256 / 64] = {0};
@@ -69,4 +69,5 @@ void device_sample(enum device_road road)
         lock_give(&context->lock);
     }
     device_paid(record_tick() - begin);
+    return asked[0] | asked[1] | asked[2] | asked[3];
 }
