@@ -222,13 +222,17 @@ void device_touch_slow(void)
 
 static void retire(void)
 {
+    if (!atomic_load(&started)) return;
     atomic_store(&stop, true);
     atomic_store(&resting, 0);
     futex_wake(&resting, 1);
     for (int i = 0; i < RETIRE_MS * 10 && device_poller_runs(); i++)
         pause_for(100 * 1000);
-    /* The next touch starts another one. */
-    if (!device_poller_runs()) stop = started = false;
+    if (device_poller_runs()) return; /* the driver does not let go of it: it ends when it comes back */
+    /* The next session begins another one. */
+    atomic_store(&stop, false);
+    atomic_store(&device_touched, false);
+    atomic_store(&started, false);
 }
 
 static const struct record_backend backend = {.drain = device_drain, .retire = retire};

@@ -59,7 +59,8 @@ static void unlink_pair(struct device_context *context, uint32_t before, uint32_
 static void write_interval(const struct record_interval *interval, enum device_road road)
 {
     if (interval->generation != record_session()) return;
-    if (road == DEVICE_TO_MEMORY || record_self.generation != interval->generation)
+    /* A ring is for a thread that is inside a hook of this session. */
+    if (road == DEVICE_TO_MEMORY || !record_self.busy || record_self.generation != interval->generation)
         record_interval_late(interval);
     else if (!record_interval(interval))
         record_untimed(interval->generation, CAP_UNTIMED_LOST);
