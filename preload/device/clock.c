@@ -56,6 +56,7 @@ static void start(struct device_clock *clock, CUevent *event)
     clock->running = true;
 }
 
+/* A session learns of the clock. Anchors are of one session: their host times count from its beginning. */
 static void announce(struct device_context *context)
 {
     struct device_clock *clock = &context->clock;
@@ -63,8 +64,8 @@ static void announce(struct device_context *context)
 
     if (clock->announced == generation) return;
     clock->announced = generation;
+    clock->host.host_tick = 0;
     record_clock(context->device, clock->number, NULL);
-    if (clock->host.host_tick) record_clock(context->device, clock->number, &clock->host);
 }
 
 /* The work waited in its stream until all three calls had been made, so that none of its interval is the

@@ -172,7 +172,8 @@ void device_synchronized(const struct device_stream *stream)
     int kept = errno;
 
     device_touch();
-    if (!context || atomic_load_explicit(&device_mode, memory_order_relaxed) < DEVICE_BUDGET ||
+    if (!context || !record_session() ||
+        atomic_load_explicit(&device_mode, memory_order_relaxed) < DEVICE_BUDGET ||
         atomic_load_explicit(&device_exiting, memory_order_relaxed))
         return;
     device_synchronize_clocks(context, stream);

@@ -13,6 +13,9 @@ static bool synchronise_context(CUcontext context)
     CUcontext popped;
     if (ASK(cuCtxPushCurrent_v2, context) != CUDA_SUCCESS) return true;
     bool done = ASK(cuCtxSynchronize) == CUDA_SUCCESS;
+    if (done)
+        device_synchronized(&(struct device_stream){
+            .slot = (uint8_t)(handle_get(&handle_contexts, (uintptr_t)context) >> 16)});
     ASK(cuCtxPopCurrent_v2, &popped);
     return done;
 }

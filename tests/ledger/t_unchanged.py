@@ -22,7 +22,7 @@ PROGRAMS = [(['alloc_mix'], {}), (['launches'], {}), (['copies'], {}), (['stream
             (['trainer', '20'], KERNELS), (['trainer_cuda', '10'], KERNELS), (['trainer', 'rubbish'], KERNELS),
             (['streams'], {'SIM_FAIL': 'cuStreamSynchronize:1:700'}), (['copies'], {'SIM_FAIL': 'cuMemcpyDtoH_v2:2:719'}),
             (['alloc_mix'], {'SIM_MEM_MB': '4'}), (['launches'], {'SIM_FAIL': 'cuInit:1:100'}),
-            (['threads', '2', '100', '50'], {'SIM_FAIL': 'cuLaunchKernel:37:701'})]
+            (['threads', '1', '100', '50'], {'SIM_FAIL': 'cuLaunchKernel:37:701'})]
 PROGRAMS += [(['endings', how], {}) for how in ENDINGS]
 # Without kernels as host functions: the simulated driver's own threads would outlive the last one.
 PROGRAMS += [(['endings', 'last-thread'], {'SIM_KERNELS': None})]
