@@ -119,8 +119,9 @@ install: products $(INSTALL_TARGETS)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include
 	install -m 755 $(BUILD)/cg-analyze $(BUILD)/cgtrace $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(BUILD)/libcgtrace.so $(DESTDIR)$(PREFIX)/lib
+	install -m 644 preload/cgtrace.h $(DESTDIR)$(PREFIX)/include
 uninstall: $(UNINSTALL_TARGETS)
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/cg-analyze bin/cgtrace lib/libcgtrace.so)
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/cg-analyze bin/cgtrace lib/libcgtrace.so include/cgtrace.h)
 clean:
 	rm -rf build build-asan build-tsan
 

@@ -339,7 +339,12 @@ static char *put_storage(struct jsonl_state *state, char *out, const struct cap_
     out = put_dtype(state, out, record->storage.dtype);
     out = jsonl_literal(out, memory_q_category);
     out = put_category(out, record);
-    out = put_field(out, memory_tid, (uint32_t)tid);
+    if (record->flags & CAP_FLAG_PREEXISTING) {
+        out = jsonl_literal(out, memory_preexisting);
+        out = jsonl_literal(out, "true");
+    } else {
+        out = put_field(out, memory_tid, (uint32_t)tid);
+    }
     return jsonl_literal(out, "}\n");
 }
 

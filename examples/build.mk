@@ -2,10 +2,10 @@
 # needed to build them; where a GPU is, the loader finds the real ones instead.
 EXAMPLE_DIR := $(BUILD)/examples
 
-$(EXAMPLE_DIR)/trainer $(EXAMPLE_DIR)/trainer_nvtx: $(EXAMPLE_DIR)/%: $(BUILD)/obj/examples/%.o $(BUILD)/sim/libcuda.so.1
+$(EXAMPLE_DIR)/trainer $(EXAMPLE_DIR)/trainer_nvtx $(EXAMPLE_DIR)/trainer_spans: $(EXAMPLE_DIR)/%: $(BUILD)/obj/examples/%.o $(BUILD)/sim/libcuda.so.1
 	@mkdir -p $(@D)
 	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -lm -ldl
-$(BUILD)/obj/examples/trainer.o $(BUILD)/obj/examples/trainer_nvtx.o: examples/trainer_kernels.ptx
+$(BUILD)/obj/examples/trainer.o $(BUILD)/obj/examples/trainer_nvtx.o $(BUILD)/obj/examples/trainer_spans.o: examples/trainer_kernels.ptx
 $(EXAMPLE_DIR)/libtrainer_kernels.so: $(BUILD)/pic/examples/trainer_kernels_host.o
 	@mkdir -p $(@D)
 	$(CC) -shared $(SANITIZE) $(LDFLAGS) -o $@ $^ -lm
@@ -19,6 +19,6 @@ $(EXAMPLE_DIR)/trainer_cuda: examples/trainer_cuda.cu
 	@mkdir -p $(@D)
 	$(NVCC) -O2 -cudart shared -o $@ $<
 
-EXAMPLE_TARGETS := $(EXAMPLE_DIR)/trainer $(EXAMPLE_DIR)/trainer_nvtx $(EXAMPLE_DIR)/libtrainer_kernels.so $(if $(NVCC),$(EXAMPLE_DIR)/trainer_cuda)
+EXAMPLE_TARGETS := $(EXAMPLE_DIR)/trainer $(EXAMPLE_DIR)/trainer_nvtx $(EXAMPLE_DIR)/trainer_spans $(EXAMPLE_DIR)/libtrainer_kernels.so $(if $(NVCC),$(EXAMPLE_DIR)/trainer_cuda)
 TEST_TARGETS  += $(EXAMPLE_TARGETS)
 EXTRA_TARGETS += $(EXAMPLE_TARGETS)

@@ -30,6 +30,13 @@ static void check(CUresult result, const char *call, int line)
 #define PART_BEGIN(name) ((void)(name))
 #define PART_END()       ((void)0)
 #endif
+/* What trainer_spans.c tells of a step and of a layer's gradients. */
+#ifndef STEP_BEGIN
+#define PROGRAM_BEGIN()       ((void)0)
+#define STEP_BEGIN(step)      ((void)(step))
+#define STEP_END(step, loss)  ((void)(step), (void)(loss))
+#define GRADIENT(name, layer) ((void)(name), (void)(layer))
+#endif
 
 /* trainer_kernels.ptx, as text. */
 extern const char kernels_ptx[];
@@ -193,6 +200,8 @@ static float train_step(struct layer *first, struct layer *second, struct batch 
     LAUNCH(relu_backward, hidden, &grad_before, &grad_active, &before, &hidden);
     layer_backward(first, grad_before, batch->points, rows);
     PART_END();
+    GRADIENT("first", first);
+    GRADIENT("second", second);
     PART_BEGIN("optimizer");
     layer_step(first);
     layer_step(second);
@@ -225,6 +234,7 @@ int main(int argc, char **argv)
     CUdevice device;
     CUcontext context;
     char name[256];
+    PROGRAM_BEGIN();
     CU(cuInit(0));
     CU(cuDeviceGet(&device, 0));
     CU(cuDeviceGetName(name, sizeof name, device));
@@ -243,9 +253,11 @@ int main(int argc, char **argv)
     CU(cuMemAlloc(&batch.loss, sizeof(float)));
     float loss = 0;
     for (long step = 1; step <= steps; step++) {
+        STEP_BEGIN(step);
         PART_BEGIN("train_step");
         loss = train_step(&first, &second, &batch);
         PART_END();
+        STEP_END(step, loss);
         if (step == 1 || step % 50 == 0 || step == steps) printf("step %4ld  loss %.4f\n", step, loss);
     }
 

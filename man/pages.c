@@ -7,80 +7,20 @@
 #include <string.h>
 
 #include "analyzer/cmd/commands.h"
-
-#define PAGE_DATE "November 29, 2026"
-
-enum { LINE = 78 };
-
-static void put_character(FILE *page, const char *text, size_t i)
-{
-    if (text[i] == '\\')
-        fputs("\\e", page);
-    else if (text[i] == '-' && (i == 0 || strchr(" -(", text[i - 1])))
-        fputs("\\-", page);
-    else
-        fputc(text[i], page);
-}
-
-/* Does a sentence end before the blank at text[i]? */
-static bool sentence_ends(const char *text, size_t i)
-{
-    return i > 1 && strchr(".:?", text[i - 1]) && islower(text[i - 2]) && isupper(text[i + 1]);
-}
-
-/* Text of one paragraph: mdoc's special characters escaped, a sentence begins a line as mdoc wants it. */
-static void put_text(FILE *page, const char *text, size_t length)
-{
-    size_t column = 0;
-    for (size_t i = 0; i < length;) {
-        size_t word = strcspn(text + i, " ");
-        if (word > length - i) word = length - i;
-        bool fresh = column > 0 && (sentence_ends(text, i - 1) || column + 1 + word > LINE);
-        if (column > 0) fputc(fresh ? '\n' : ' ', page);
-        column = fresh || column == 0 ? 0 : column + 1;
-        if (column == 0 && (text[i] == '.' || text[i] == '\'')) fputs("\\&", page);
-        for (size_t k = i; k < i + word; k++)
-            put_character(page, text, k);
-        column += word;
-        i += word + 1;
-    }
-    fputc('\n', page);
-}
+#include "man/mdoc.h"
 
 /* A command as it is typed: never broken. */
 static void put_command_line(FILE *page, const char *text)
 {
     fputs(".Dl ", page);
     for (size_t i = 0; text[i]; i++)
-        put_character(page, text, i);
+        mdoc_character(page, text, i);
     fputc('\n', page);
-}
-
-/* A phrase of the table as a sentence: capital letter, full stop. */
-static void put_sentence(FILE *page, const char *text)
-{
-    char sentence[1024];
-    int length = snprintf(sentence, sizeof sentence, "%s.", text);
-    if (islower(sentence[0]) && sentence[1] != ' ') sentence[0] = (char)toupper(sentence[0]);
-    put_text(page, sentence, (size_t)length);
-}
-
-static void put_paragraphs(FILE *page, const char *text)
-{
-    while (*text) {
-        size_t length = strcspn(text, "\n");
-        put_text(page, text, length);
-        text += length;
-        if (*text == '\n') {
-            fputs(".Pp\n", page);
-            text++;
-        }
-    }
 }
 
 static void put_title(FILE *page, const char *name)
 {
-    fputs(".\\\" Made from the table of commands; see man/pages.c.\n.Dd " PAGE_DATE "\n.Dt ", page);
+    fputs(".\\\" Made from the table of commands; see man/pages.c.\n.Dd " MDOC_DATE "\n.Dt ", page);
     for (const char *c = name; *c; c++)
         fputc(toupper(*c), page);
     fprintf(page, " 1\n.Os\n.Sh NAME\n.Nm %s\n", name);
@@ -115,12 +55,12 @@ static void put_options(FILE *page, const struct command *command)
         if (option->letter) fprintf(page, "Fl %c , ", option->letter);
         put_option_name(page, option);
         fputc('\n', page);
-        put_sentence(page, option->about);
+        mdoc_sentence(page, option->about);
         if (option->type != OPTION_WORD) continue;
         fputs(".Bl -tag -width Ds -compact\n", page);
         for (size_t k = 0; option->words(k, &word, &about); k++) {
             fprintf(page, ".It Cm %s\n", word);
-            put_sentence(page, about);
+            mdoc_sentence(page, about);
         }
         fputs(".El\n", page);
     }
@@ -134,7 +74,7 @@ static void put_exit_status(FILE *page, const char *condition, bool all)
         bool condition_here = exit_statuses[i].status == CG_EXIT_CONDITION && !all;
         if (condition_here && !condition) continue;
         fprintf(page, ".It %d\n", exit_statuses[i].status);
-        put_sentence(page, condition_here ? condition : exit_statuses[i].about);
+        mdoc_sentence(page, condition_here ? condition : exit_statuses[i].about);
     }
     fputs(".El\n", page);
 }
@@ -148,7 +88,7 @@ static void put_examples(FILE *page, const struct command *command)
         char about[256];
         snprintf(about, sizeof about, "%s:", command->examples[i].about);
         about[0] = (char)toupper(about[0]);
-        put_text(page, about, strlen(about));
+        mdoc_text(page, about, strlen(about));
         put_command_line(page, command->examples[i].line);
     }
 }
@@ -161,7 +101,7 @@ static void put_command(FILE *page, const struct command *command)
     fprintf(page, ".Nd %s\n", command->about);
     put_synopsis(page, command);
     fputs(".Sh DESCRIPTION\n", page);
-    put_paragraphs(page, command->description);
+    mdoc_paragraphs(page, command->description);
     if (command->positional_optional)
         fprintf(page,
                 ".Pp\n.Ar %s\nis a trace, which may be compressed with gzip or zstd, a directory with a\n"
@@ -188,7 +128,7 @@ static void put_program(FILE *page)
           page);
     for (size_t i = 0; i < command_count; i++) {
         fprintf(page, ".It Xr cg-analyze-%s 1\n", commands[i]->name);
-        put_sentence(page, commands[i]->about);
+        mdoc_sentence(page, commands[i]->about);
     }
     fputs(".El\n.Pp\n"
           "Options are written\n.Fl Fl output Ar FILE ,\n.Fl Fl output Ns = Ns Ar FILE ,\n.Fl o Ar FILE\nor\n"

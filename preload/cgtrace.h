@@ -390,9 +390,11 @@ struct cgtrace_session_info {
       "digest is worked out here.\n"                                                                         \
       "CGTRACE_E_NULL: a list with entries, or a text in one. CGTRACE_E_TOO_BIG: a text, or more than 1 "    \
       "MiB "                                                                                                 \
-      "in all. CGTRACE_E_VALUE: an enumeration. CGTRACE_E_LABELS: a label is blank or repeated, a class "    \
+      "in all. CGTRACE_E_VALUE: an enumeration. CGTRACE_E_LABELS: a label is blank, repeated or not UTF-8, " \
+      "a class "                                                                                             \
       "names one that is not required, or the classes overlap or leave one out. CGTRACE_E_GRADIENTS: "       \
-      "manifest without complete gradients or the reverse, no families, a blank text, a key twice, a "       \
+      "manifest without complete gradients or the reverse, no families, a text blank or not UTF-8, a key "   \
+      "twice, a "                                                                                            \
       "family "                                                                                              \
       "twice, without entries or not declared, min_present out of range. CGTRACE_E_FULL: no memory.")        \
                                                                                                              \

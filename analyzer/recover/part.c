@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyzer/recover/frameworks.h"
 #include "common/capture.h"
 #include "common/json_scan.h"
 
@@ -24,6 +25,27 @@ static bool number_behind(const char *text, size_t length, const char *prefix, u
     return true;
 }
 
+/* A storage of a framework. Its device is as the line has it: no name of one needs an escape, or it is
+ * another. */
+static bool take_framework(struct part *part, const char *line, size_t length, uint64_t number,
+                           bool *no_memory)
+{
+    static const char key[] = ",\"device\":\"";
+    const char *device = memmem(line, length, key, sizeof key - 1);
+    const char *end =
+        device ? memchr(device + sizeof key - 1, '"', (size_t)(line + length - device) - sizeof key + 1)
+               : NULL;
+
+    if (!end) return true;
+    device += sizeof key - 1;
+    number = framework_key(number, device, (size_t)(end - device));
+    if (memmem(line, length, "\"action\":\"alloc\"", 16))
+        number_set_add(&part->live_frameworks, number, no_memory);
+    else
+        number_set_remove(&part->live_frameworks, number);
+    return !*no_memory;
+}
+
 /* The library's own lines: order and spelling of their fields are those of common/jsonl.c. */
 static bool take_line(struct part *part, const char *line, size_t length, bool *no_memory)
 {
@@ -32,6 +54,7 @@ static bool take_line(struct part *part, const char *line, size_t length, bool *
 
     if (number_behind(line, length, "{\"kind\":\"span_start\",\"id\":\"span:", &number)) {
         if (number == CAP_SPAN_ROOT) part->has_spans = true;
+        if (part->keep_spans) number_set_add(&part->spans, number, no_memory);
         return number_set_add(&part->open_spans, number, no_memory);
     }
     if (number_behind(line, length, "{\"kind\":\"span_end\",\"id\":\"span:", &number))
@@ -39,7 +62,10 @@ static bool take_line(struct part *part, const char *line, size_t length, bool *
     if (number_behind(line, length, memory, &number)) {
         const char *id = memchr(line + sizeof memory, ',', length - sizeof memory);
 
-        if (!id || !number_behind(id, length - (size_t)(id - line), ",\"storage_id\":\"storage:", &number))
+        if (!id) return true;
+        if (number_behind(id, length - (size_t)(id - line), ",\"storage_id\":\"framework:", &number))
+            return take_framework(part, line, length, number, no_memory);
+        if (!number_behind(id, length - (size_t)(id - line), ",\"storage_id\":\"storage:", &number))
             return true;
         if (memmem(line, length, "\"action\":\"alloc\"", 16))
             number_set_add(&part->live_storages, number, no_memory);

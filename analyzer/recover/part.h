@@ -13,7 +13,9 @@ struct part {
     uint64_t end;   /* behind the last whole line */
     bool has_spans; /* the session's own two spans are in it */
     struct number_set open_spans;
-    struct number_set live_storages;
+    struct number_set live_storages, live_frameworks; /* the latter by framework_key() */
+    struct number_set spans; /* all that there are, ended ones too; with keep_spans */
+    bool keep_spans;
 };
 
 /* Reads [begin, limit) line by line and finds what is open at its end; lines behind the first that is not one

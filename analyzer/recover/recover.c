@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "analyzer/cmd/output.h"
+#include "analyzer/recover/frameworks.h"
 #include "analyzer/recover/part.h"
 #include "common/capture_read.h"
 #include "common/event_table.h"
@@ -108,6 +109,14 @@ static int open_part(struct recovery *r, struct cg_error *error)
 
 /* Records that do not fit the rest are mended or left out (PAD), so that the trace is valid whatever the file
  * holds. */
+/* Work of a device may be of a span that has ended. */
+static bool span_known(const struct recovery *r, const struct cap_record *record)
+{
+    return number_set_has(&r->part.open_spans, record->span) ||
+           ((record->type == CAP_INTERVAL || record->type == CAP_API_INTERVAL) &&
+            number_set_has(&r->part.spans, record->span));
+}
+
 static void mend(struct recovery *r, struct cap_record *record, bool *no_memory)
 {
     struct number_set *spans = &r->part.open_spans, *storages = &r->part.live_storages;
@@ -121,6 +130,7 @@ static void mend(struct recovery *r, struct cap_record *record, bool *no_memory)
         break;
     case CAP_SPAN_END:
         good = record->span > CAP_SPAN_REGION && number_set_remove(spans, record->span);
+        if (!number_set_has(spans, record->span_data.parent)) record->flags &= (uint16_t)~CAP_FLAG_CALL_EDGE;
         break;
     case CAP_SPAN:
         if (!number_set_has(spans, record->span_data.parent)) record->span_data.parent = outside;
@@ -139,6 +149,19 @@ static void mend(struct recovery *r, struct cap_record *record, bool *no_memory)
     case CAP_COPY:
     case CAP_ALLOC:
     case CAP_SAMPLE:
+    case CAP_API_OP:
+    case CAP_TENSOR:
+    case CAP_STATS:
+    case CAP_SCALAR:
+    case CAP_API_ALLOC:
+    case CAP_API_FREE:
+    case CAP_GRADIENT:
+        break;
+    case CAP_API_INTERVAL:
+        good = record->ticks > 0;
+        break;
+    case CAP_DATA_EDGE: /* its tensors may have been told in what is missing */
+        good = r->part.fd >= 0 && !r->report->part_dropped;
         break;
     case CAP_INTERVAL:
         good = record->interval.duration_ns > 0;
@@ -147,30 +170,64 @@ static void mend(struct recovery *r, struct cap_record *record, bool *no_memory)
         good = false;
     }
     if (record->type != CAP_SPAN_BEGIN && record->type != CAP_SPAN_END && record->type != CAP_SPAN &&
-        !number_set_has(spans, record->span))
+        !span_known(r, record))
         record->span = outside;
-    if (good) return;
+    if (good || record->type == CAP_PAD) return;
     r->report->ring_dropped++;
     record->type = CAP_PAD;
 }
 
-/* Allocations of every ring first: a storage may be freed by another thread than made it. */
-static bool mend_all(struct recovery *r)
+/* Records with as many slots as there are. */
+static void mend_slots(struct recovery *r)
 {
-    bool no_memory = false;
-
-    number_set_add(&r->part.open_spans, CAP_SPAN_ROOT, &no_memory);
-    if (!r->file.header->region.own) number_set_add(&r->part.open_spans, CAP_SPAN_REGION, &no_memory);
     for (uint32_t i = 0; i < r->file.ring_count; i++)
-        for (uint64_t n = 0; n < r->rests[i].count; n++) {
+        for (uint64_t n = 0; n < r->rests[i].count; n += r->rests[i].slots[n].slots) {
+            struct cap_record *record = &r->rests[i].slots[n];
+
+            if (record->slots >= 1 && record->slots <= r->rests[i].count - n) continue;
+            *record = (struct cap_record){.type = CAP_PAD, .slots = 1};
+            r->report->ring_dropped++;
+        }
+}
+
+/* Whether the rings hold work of a device: only then all spans must be known. */
+static bool any_interval(const struct recovery *r)
+{
+    for (uint32_t i = 0; i < r->file.ring_count; i++)
+        for (uint64_t n = 0; n < r->rests[i].count; n += r->rests[i].slots[n].slots)
+            if (r->rests[i].slots[n].type == CAP_INTERVAL || r->rests[i].slots[n].type == CAP_API_INTERVAL)
+                return true;
+    return false;
+}
+
+/* All spans that the rings begin, and allocations: a storage may be freed by another thread than made it. */
+static void mend_begins(struct recovery *r, bool *no_memory)
+{
+    for (uint32_t i = 0; i < r->file.ring_count; i++)
+        for (uint64_t n = 0; n < r->rests[i].count; n += r->rests[i].slots[n].slots) {
             struct cap_record *record = &r->rests[i].slots[n];
 
             if (record->type == CAP_ALLOC && !(record->flags & CAP_FLAG_NO_STORAGE) &&
-                !number_set_add(&r->part.live_storages, record->memory.storage, &no_memory))
+                !number_set_add(&r->part.live_storages, record->memory.storage, no_memory))
                 record->flags |= CAP_FLAG_NO_STORAGE;
+            if (record->type == CAP_SPAN_BEGIN || record->type == CAP_SPAN)
+                number_set_add(&r->part.spans, record->span, no_memory);
         }
+}
+
+static bool mend_all(struct recovery *r)
+{
+    bool no_memory = false;
+    size_t dropped = frameworks_mend(r->rests, r->file.ring_count, &r->state, &r->part.live_frameworks);
+
+    if (dropped == SIZE_MAX) return false;
+    r->report->ring_dropped += dropped;
+
+    number_set_add(&r->part.open_spans, CAP_SPAN_ROOT, &no_memory);
+    if (!r->file.header->region.own) number_set_add(&r->part.open_spans, CAP_SPAN_REGION, &no_memory);
+    mend_begins(r, &no_memory);
     for (uint32_t i = 0; i < r->file.ring_count; i++)
-        for (uint64_t n = 0; n < r->rests[i].count; n++)
+        for (uint64_t n = 0; n < r->rests[i].count; n += r->rests[i].slots[n].slots)
             mend(r, &r->rests[i].slots[n], &no_memory);
     return !no_memory;
 }
@@ -183,7 +240,7 @@ static int put_rings(struct recovery *r, struct output *output)
     int failure = 0;
 
     for (uint32_t i = 0; i < r->file.ring_count && !failure; i++)
-        for (uint64_t n = 0; n < r->rests[i].count && !failure; n++) {
+        for (uint64_t n = 0; n < r->rests[i].count && !failure; n += r->rests[i].slots[n].slots) {
             const struct cap_record *record = &r->rests[i].slots[n];
             size_t bound = jsonl_bound(&r->state, record);
 
@@ -272,7 +329,11 @@ static int settle_meta(struct recovery *r, struct cg_error *error)
     set_level(contract, "operations", written->op_lines);
     set_level(contract, "logical_memory", written->memory_lines);
     set_level(contract, "physical_memory", written->records[CAP_SAMPLE]);
-    set_level(contract, "device_timing", written->records[CAP_INTERVAL]);
+    set_level(contract, "device_timing", written->records[CAP_INTERVAL] + written->records[CAP_API_INTERVAL]);
+    set_level(contract, "tensors", written->records[CAP_TENSOR]);
+    set_level(contract, "gradients", written->records[CAP_GRADIENT]);
+    if (written->records[CAP_API_OP])
+        set_level(contract, "activations", written->records[CAP_TENSOR] + written->records[CAP_API_ALLOC]);
     if (!put_clocks(r)) return cg_fail(error, CG_EXIT_IO, "%s: memory is short", r->path);
     if (written->first_device)
         json_object_set_new(r->meta, "device", json_sprintf("cuda:%u", written->first_device - 1));
@@ -412,16 +473,18 @@ static int recover(struct recovery *r, const char *output, bool live, struct cg_
     find_reason(r);
     if (!cap_file_rest(&r->file, r->rests, &r->published))
         return cg_fail(error, CG_EXIT_IO, "%s: memory is short", r->path);
+    mend_slots(r);
+    r->part.keep_spans = any_interval(r);
     status = open_part(r, error);
     if (status == 0) status = choose_output(r, output, error);
     if (status != 0) return status;
-    if (!mend_all(r) || !start_state(r) || put_rings(r, NULL) != 0)
+    if (!start_state(r) || !mend_all(r) || put_rings(r, NULL) != 0)
         return cg_fail(error, CG_EXIT_IO, "%s: memory is short", r->path);
     for (uint32_t i = 0; i < r->file.ring_count; i++)
-        for (uint64_t n = 0; n < r->rests[i].count; n++)
+        for (uint64_t n = 0; n < r->rests[i].count; n += r->rests[i].slots[n].slots)
             r->report->ring_records += r->rests[i].slots[n].type != CAP_PAD;
     r->report->open_spans = r->part.open_spans.count;
-    r->report->live_storages = r->part.live_storages.count;
+    r->report->live_storages = r->part.live_storages.count + r->part.live_frameworks.count;
     status = settle_meta(r, error);
     return status == 0 ? write_trace(r, r->report->trace, error) : status;
 }
@@ -443,6 +506,8 @@ int recover_trace(const char *capture, const char *output, bool live, struct rec
     cap_rest_free(r->rests);
     number_set_free(&r->part.open_spans);
     number_set_free(&r->part.live_storages);
+    number_set_free(&r->part.live_frameworks);
+    number_set_free(&r->part.spans);
     free((void *)r->state.apis);
     free(r->state.whole);
     json_decref(r->meta);

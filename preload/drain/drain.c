@@ -166,10 +166,16 @@ bool drain_preexisting(const struct record_storage *storage)
         .api = storage->api,
         .flags = (uint16_t)(storage->kind | storage->step | CAP_FLAG_NO_CALL | CAP_FLAG_PREEXISTING),
         .memory = {.address = storage->address, .bytes = storage->bytes, .storage = storage->storage}};
-    char *out = drain_room(jsonl_bound(&writer.state, &record));
+
+    return drain_record(&record, storage->tid);
+}
+
+bool drain_record(const struct cap_record *record, int32_t tid)
+{
+    char *out = drain_room(jsonl_bound(&writer.state, record));
 
     if (writer.error) return false;
-    writer.used = (size_t)(jsonl_record(&writer.state, out, &record, 0, 0, storage->tid) - writer.buffer);
+    writer.used = (size_t)(jsonl_record(&writer.state, out, record, 0, 0, tid) - writer.buffer);
     return true;
 }
 

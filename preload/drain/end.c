@@ -7,6 +7,7 @@
 #include "common/jsonl_text.h"
 #include "preload/drain/meta.h"
 #include "preload/drain/state.h"
+#include "preload/record/declared.h"
 #include "preload/record/device.h"
 #include "preload/record/paths.h"
 #include "preload/record/session.h"
@@ -124,18 +125,37 @@ static bool lowers_nothing(int gap)
     return gap == CAP_GAP_UNKNOWN_SPAN_END || gap == CAP_GAP_STRADDLING;
 }
 
-static void settle(struct meta_settled *settled)
+static void settle_levels(struct meta_settled *settled, bool whole)
 {
     const unsigned all = CG_RECORD_MEMORY | CG_RECORD_LAUNCH | CG_RECORD_COPY | CG_RECORD_CALL;
+    const struct cap_written *written = &writer.state.written;
+    const uint64_t *records = written->records;
+    enum cg_value_COVERAGE *seen = settled->seen, *undeclared = settled->undeclared;
+
+    seen[META_operations] = level(written->op_lines, whole && (session.families & all) == all);
+    seen[META_activations] =
+        level(records[CAP_API_OP] && records[CAP_TENSOR] + records[CAP_API_ALLOC], whole);
+    seen[META_tensors] = level(records[CAP_TENSOR], whole);
+    seen[META_gradients] = level(records[CAP_GRADIENT], whole);
+    seen[META_logical_memory] = level(written->memory_lines, whole);
+    seen[META_physical_memory] = level(records[CAP_SAMPLE], false);
+    seen[META_device_timing] = level(records[CAP_INTERVAL] + records[CAP_API_INTERVAL], whole && all_timed());
+    /* Whether a program tells all of what it tells of itself, only it can know. */
+    for (int i = 0; i < META_LEVELS; i++)
+        undeclared[i] = CG_COVERAGE_PARTIAL;
+    if (!records[CAP_API_OP]) undeclared[META_operations] = CG_COVERAGE_COMPLETE;
+    if (!records[CAP_API_INTERVAL]) undeclared[META_device_timing] = CG_COVERAGE_COMPLETE;
+    if (!records[CAP_API_ALLOC]) undeclared[META_logical_memory] = CG_COVERAGE_COMPLETE;
+}
+
+static void settle(struct meta_settled *settled)
+{
     const uint32_t training = 1u << CG_STEP_BACKWARD | 1u << CG_STEP_OPTIMIZER;
     bool whole = writer.end.lost == 0 && !writer.error;
 
     for (int gap = 0; gap < CAP_GAP_COUNT; gap++)
         whole &= lowers_nothing(gap) || writer.end.gaps[gap] == 0;
-    settled->operations = level(writer.state.written.op_lines, whole && (session.families & all) == all);
-    settled->logical_memory = level(writer.state.written.memory_lines, whole);
-    settled->physical_memory = level(writer.state.written.records[CAP_SAMPLE], false);
-    settled->device_timing = level(writer.state.written.records[CAP_INTERVAL], whole && all_timed());
+    settle_levels(settled, whole);
     settled->first_device = writer.state.written.first_device;
     settled->synchronised = session.run.synchronised;
     settled->phase = session.run.phase == CG_PHASE_SET_TRAIN   ? CG_PHASE_TRAIN
@@ -185,16 +205,21 @@ static int rewrite(const char *meta, size_t length)
 static int write_meta(void)
 {
     struct meta_settled settled = {.names = true};
-    size_t bound, length;
+    size_t bound, length = 0;
     char *meta;
-    int error;
+    int error = 0;
 
     names_freeze();
+    settle(&settled);
+    run_redeclare();
     bound = meta_bound() + names_bound() + META_RESERVE;
     meta = mmap(NULL, bound, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (meta == MAP_FAILED) return errno;
-    settle(&settled);
-    length = (size_t)(meta_write(meta, &settled) - meta);
+    if (meta == MAP_FAILED)
+        error = errno;
+    else
+        length = (size_t)(meta_write(meta, &settled) - meta);
+    declared_let_go();
+    if (error) return error;
     error = length <= writer.meta_room ? file_write(&session.part, meta, length, 0) : rewrite(meta, length);
     munmap(meta, bound);
     return error;

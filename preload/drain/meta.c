@@ -88,11 +88,6 @@ static char *put_text(char *out, const char *text)
     return jsonl_bytes(out, text, strlen(text));
 }
 
-static char *put_level(char *out, enum cg_value_COVERAGE level)
-{
-    return put_string(out, cg_name_COVERAGE[level]);
-}
-
 /* A text whose ends of line are white space between tokens. */
 static char *put_json(char *out, const char *bytes, size_t length)
 {
@@ -110,79 +105,102 @@ static bool is_key(const struct json_member *member, const char *key_literal)
     return member->key_length == length && memcmp(member->key, key_literal + 2, length) == 0;
 }
 
+#define LEVEL_SCOPE(id)
+#define LEVEL_GRADIENT_CONTRACT(id)
+#define LEVEL_NONE(id)
+#define LEVEL_COVERAGE(id)                                     [META_##id] = contract_##id,
+#define LEVEL_KEY(id, wire, type, presence, argument, meaning) LEVEL_##argument(id)
+static const char *const level_keys[META_LEVELS] = {CG_CONTRACT_FIELDS(LEVEL_KEY)};
+
+/* What a contract declares about levels. */
+struct contract_levels {
+    enum cg_value_COVERAGE level[META_LEVELS];
+    bool declared[META_LEVELS];
+    bool manifest; /* of gradients */
+};
+
+/* META_LEVELS: it is another member. */
+static int level_of(const struct json_member *member)
+{
+    int level = 0;
+
+    while (level < META_LEVELS && !is_key(member, level_keys[level]))
+        level++;
+    return level;
+}
+
+static void read_level(const struct json_member *member, void *argument)
+{
+    struct contract_levels *levels = argument;
+    int level = level_of(member);
+
+    if (is_key(member, contract_gradient_contract)) levels->manifest = true;
+    if (level == META_LEVELS) return;
+    for (int i = 0; i < CG_COVERAGE_COUNT; i++)
+        if (member->value_length == strlen(cg_name_COVERAGE[i]) + 2 &&
+            memcmp(member->value + 1, cg_name_COVERAGE[i], member->value_length - 2) == 0) {
+            levels->level[level] = (enum cg_value_COVERAGE)i;
+            levels->declared[level] = true;
+        }
+}
+
+/* doc/spec/trace.md 4.3: never above what was seen, nor above what is declared. Gradients are complete only
+ * by a manifest (11.2). */
+static void lower_levels(struct contract_levels *levels, const struct meta_settled *settled)
+{
+    for (int i = 0; i < META_LEVELS; i++) {
+        enum cg_value_COVERAGE limit = levels->declared[i] ? levels->level[i] : settled->undeclared[i];
+
+        levels->level[i] = settled->seen[i] < limit ? settled->seen[i] : limit;
+    }
+    if (!levels->manifest && levels->level[META_gradients] == CG_COVERAGE_COMPLETE)
+        levels->level[META_gradients] = CG_COVERAGE_PARTIAL;
+}
+
 /* The members of the caller's contract that recording does not settle. */
 struct contract_copy {
     char *out;
-    bool scope;
-    enum cg_value_COVERAGE operations, logical_memory, physical_memory, device_timing;
+    bool scope, labels, manifest;
 };
-
-static void lower(const struct json_member *member, enum cg_value_COVERAGE *level)
-{
-    for (int i = 0; i < (int)*level; i++)
-        if (member->value_length == strlen(cg_name_COVERAGE[i]) + 2 &&
-            memcmp(member->value + 1, cg_name_COVERAGE[i], member->value_length - 2) == 0)
-            *level = (enum cg_value_COVERAGE)i;
-}
 
 static void copy_member(const struct json_member *member, void *argument)
 {
     struct contract_copy *copy = argument;
 
-    if (is_key(member, contract_operations)) {
-        lower(member, &copy->operations);
-    } else if (is_key(member, contract_logical_memory)) {
-        lower(member, &copy->logical_memory);
-    } else if (is_key(member, contract_physical_memory)) {
-        lower(member, &copy->physical_memory);
-    } else if (is_key(member, contract_device_timing)) {
-        lower(member, &copy->device_timing);
-    } else {
-        if (is_key(member, contract_measurement_scope)) copy->scope = true;
-        *copy->out++ = ',';
-        *copy->out++ = '"';
-        copy->out = put_json(copy->out, member->key, member->key_length);
-        *copy->out++ = '"';
-        *copy->out++ = ':';
-        copy->out = put_json(copy->out, member->value, member->value_length);
-    }
+    if (level_of(member) < META_LEVELS) return;
+    if (is_key(member, contract_gradient_contract) && !copy->manifest) return;
+    copy->scope |= is_key(member, contract_measurement_scope);
+    copy->labels |= is_key(member, contract_required_semantic_labels);
+    *copy->out++ = ',';
+    *copy->out++ = '"';
+    copy->out = put_json(copy->out, member->key, member->key_length);
+    *copy->out++ = '"';
+    *copy->out++ = ':';
+    copy->out = put_json(copy->out, member->value, member->value_length);
 }
 
-/* doc/spec/trace.md 4.3: the levels that recording settles, never above what the caller declares. */
 static char *put_contract(char *out, const struct meta_settled *settled)
 {
     const struct capture_text contract = session.run.contract;
-    struct contract_copy copy = {.operations = settled->operations,
-                                 .logical_memory = settled->logical_memory,
-                                 .physical_memory = settled->physical_memory,
-                                 .device_timing = settled->device_timing};
+    struct contract_levels levels = {.manifest = false};
+    struct contract_copy copy = {.out = out};
     char *begin = out;
     size_t where;
 
-    copy.out = out;
+    if (contract.length) object_members(contract.bytes, contract.length, read_level, &levels, &where);
+    lower_levels(&levels, settled);
+    copy.manifest = levels.level[META_gradients] == CG_COVERAGE_COMPLETE;
     if (contract.length) object_members(contract.bytes, contract.length, copy_member, &copy, &where);
     out = copy.out;
     if (!copy.scope) {
         out = jsonl_literal(out, contract_measurement_scope);
         out = put_string(out, cg_name_SCOPE[CG_SCOPE_UNKNOWN]);
     }
-    out = jsonl_literal(out, contract_operations);
-    out = put_level(out, copy.operations);
-    if (!contract.length) {
-        out = jsonl_literal(out, contract_activations);
-        out = put_level(out, CG_COVERAGE_NONE);
-        out = jsonl_literal(out, contract_tensors);
-        out = put_level(out, CG_COVERAGE_NONE);
-        out = jsonl_literal(out, contract_gradients);
-        out = put_level(out, CG_COVERAGE_NONE);
+    for (int i = 0; i < META_LEVELS; i++) {
+        out = put_text(out, level_keys[i]);
+        out = put_string(out, cg_name_COVERAGE[levels.level[i]]);
     }
-    out = jsonl_literal(out, contract_logical_memory);
-    out = put_level(out, copy.logical_memory);
-    out = jsonl_literal(out, contract_physical_memory);
-    out = put_level(out, copy.physical_memory);
-    out = jsonl_literal(out, contract_device_timing);
-    out = put_level(out, copy.device_timing);
-    if (!contract.length) {
+    if (!copy.labels) {
         out = jsonl_literal(out, contract_required_semantic_labels);
         out = jsonl_literal(out, "[]");
     }
@@ -214,6 +232,14 @@ static char *put_tags(char *out, const char *tags)
     }
     *out++ = '}';
     return out;
+}
+
+/* The members of an object that is not empty, into the one that ends at the cursor. */
+static char *add_members(char *out, const char *object, size_t length)
+{
+    out -= 1;
+    if (out[-1] != '{') *out++ = ',';
+    return put_json(out, object + 1, length - 1);
 }
 
 static char *put_cuda(char *out)
@@ -357,6 +383,7 @@ char *meta_write(char *out, const struct meta_settled *settled)
     out = jsonl_literal(out, meta_tags);
     out = run->tags.length ? put_json(out, run->tags.bytes, run->tags.length)
                            : put_tags(out, session.settings.tags);
+    if (run->more_tags.length > 2) out = add_members(out, run->more_tags.bytes, run->more_tags.length);
     out = put_extras(out);
     if (settled->names) {
         out = jsonl_literal(out, ",\"names\":");

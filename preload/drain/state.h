@@ -47,6 +47,7 @@ void drain_fix_rate(void);
  * written. Then everything, published: 0, or an errno. */
 struct record_storage;
 bool drain_preexisting(const struct record_storage *storage);
+bool drain_record(const struct cap_record *record, int32_t tid);
 int drain_opened(void);
 
 /* Ends what is open, writes the terminal and the first line, puts the trace in place. last_tick: read after

@@ -252,6 +252,22 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+bool writer_flush(void)
+{
+    enum { LIMIT_MS = 30000, LOOK_NS = 1000 * 1000 };
+    uint64_t begin = now_ms();
+    uint32_t first = atomic_load_explicit(&rounds, memory_order_acquire), now = first;
+
+    /* A round that is under way may have looked at our ring already. */
+    while (running && !session.writer_failed && !stopping() && now - first < 2 &&
+           now_ms() - begin < LIMIT_MS) {
+        writer_wake();
+        futex_wait(&rounds, now, LOOK_NS);
+        now = atomic_load_explicit(&rounds, memory_order_acquire);
+    }
+    return now - first >= 2 && !session.writer_failed;
+}
+
 bool writer_finish(const struct session_end *end)
 {
     enum { STALLED_MS = 30000 };

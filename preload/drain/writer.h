@@ -15,6 +15,10 @@ void writer_go(void);
  */
 void writer_wake(void);
 
+/* Waits until everything that was committed before is in `.part` and published. False: it cannot be written.
+ */
+bool writer_flush(void);
+
 /* Drains, ends the trace, puts it in place or leaves it for recovery: writer.error. False: the time was over,
  * and it still works; the capture file and `.part` stay. */
 struct session_end;

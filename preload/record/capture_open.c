@@ -16,6 +16,7 @@
 #include "preload/record/paths.h"
 #include "preload/record/record.h"
 #include "preload/record/session.h"
+#include "preload/record/write.h"
 #include "preload/say.h"
 
 #define PAGE         4096u
@@ -256,6 +257,9 @@ static const char *prepare(uint64_t generation, bool opener)
     if (session.comes_and_goes && !live_show(generation, drain_preexisting))
         return refuse("cannot write what is alive into ", session.part.path,
                       writer.error ? writer.error : ENOMEM);
+    if (session.comes_and_goes && record_show_storages && !record_show_storages(generation))
+        return refuse("cannot write what is alive into ", session.part.path,
+                      writer.error ? writer.error : ENOMEM);
     if ((error = drain_opened()) != 0) return refuse("cannot write ", session.part.path, error);
     return NULL;
 }
@@ -308,9 +312,10 @@ const char *session_open(const struct capture_request *request, const struct cap
     begin_time();
     record_device_reset(generation, &session.header->clock);
     session.generation = generation;
+    /* The opener's open ranges may begin in its ring now; other threads join when the state says so. */
+    atomic_store_explicit(&record_page->generation, generation, memory_order_relaxed);
     if (thread) ring_acquire(thread, generation, true);
     session.fixed_ns = cap_ns(&session.header->clock, session.header->clock.tick0 + (record_tick() - begin));
-    atomic_store_explicit(&record_page->generation, generation, memory_order_relaxed);
     /* Release: all of the session comes before the state that lets other threads in. */
     atomic_store_explicit(&record_page->state, SESSION_OPEN, memory_order_release);
     writer_go();

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/jsonl_text.h"
+#include "preload/record/declared.h"
 #include "preload/record/session.h"
 
 void run_describe_process(void)
@@ -41,24 +42,29 @@ static char *copy_text(struct capture_text *to, const struct capture_text *from,
     return room + from->length;
 }
 
-/* The request's texts are its owner's: kept until the first line is written. */
-static int copy_texts(const struct capture_request *request)
+/* The request's texts are its owner's, and what is declared may change: kept until the first line is written.
+ */
+static int copy_texts(const struct capture_request *request, const struct capture_text *declared)
 {
-    const struct capture_text *const from[] = {&request->correlation, &request->identity, &request->contract,
-                                               &request->tags};
-    struct capture_text *const to[] = {&session.run.correlation, &session.run.identity, &session.run.contract,
-                                       &session.run.tags};
+    struct session_run *run = &session.run;
+    const struct capture_text *const from[] = {
+        &request->correlation, request->identity.bytes ? &request->identity : &declared[DECLARED_IDENTITY],
+        request->contract.bytes ? &request->contract : &declared[DECLARED_CONTRACT], &request->tags,
+        &declared[DECLARED_TAGS]};
+    struct capture_text *const to[] = {&run->correlation, &run->identity, &run->contract, &run->tags,
+                                       &run->more_tags};
+    enum { TEXTS = sizeof from / sizeof *from };
     size_t bytes = 0;
     char *room;
 
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < TEXTS; i++)
         bytes += from[i]->bytes ? from[i]->length : 0;
     if (bytes == 0) return 0;
     room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) return errno;
     session.run.copies = room;
     session.run.copies_bytes = bytes;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < TEXTS; i++)
         room = copy_text(to[i], from[i], room);
     return 0;
 }
@@ -66,15 +72,32 @@ static int copy_texts(const struct capture_request *request)
 int run_describe(const struct capture_request *request)
 {
     struct session_run *run = &session.run;
+    int error;
 
     *run =
         (struct session_run){.phase = request->phase ? request->phase : session.settings.phase,
                              .capture_step = request->capture_step ? request->capture_step : session.number,
+                             .own_identity = request->identity.bytes != NULL,
+                             .own_contract = request->contract.bytes != NULL,
                              .identity = session.identity,
                              .contract = session.contract};
     run->warmup_steps = request->warmup_steps == UINT64_MAX ? run->capture_step - 1 : request->warmup_steps;
     describe_entrypoint(request->entrypoint);
-    return copy_texts(request);
+    error = copy_texts(request, declared_hold());
+    declared_let_go();
+    return error;
+}
+
+void run_redeclare(void)
+{
+    const struct capture_text *declared = declared_hold();
+    struct session_run *run = &session.run;
+
+    if (!run->own_identity)
+        run->identity = declared[DECLARED_IDENTITY].bytes ? declared[DECLARED_IDENTITY] : session.identity;
+    if (!run->own_contract)
+        run->contract = declared[DECLARED_CONTRACT].bytes ? declared[DECLARED_CONTRACT] : session.contract;
+    run->more_tags = declared[DECLARED_TAGS];
 }
 
 void run_forget(void)
@@ -88,7 +111,8 @@ size_t run_bound(void)
     const struct session_run *run = &session.run;
 
     return 6 * strlen(session.settings.tags) + 6 * (2 * sizeof run->entrypoint + sizeof session.host) +
-           6 * run->correlation.length + run->identity.length + run->contract.length + run->tags.length;
+           6 * run->correlation.length + run->identity.length + run->contract.length + run->tags.length +
+           run->more_tags.length;
 }
 
 static char *put_padded(char *out, unsigned value, unsigned width)

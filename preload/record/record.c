@@ -6,6 +6,7 @@
 
 #include "preload/record/live.h"
 #include "preload/record/session.h"
+#include "preload/record/write.h"
 
 /* Ticks between the end of an allocation and its free at least, so that they differ in nanoseconds too:
  * counters of up to 8 GHz. */
@@ -239,19 +240,6 @@ static uint8_t storage_device(uint8_t device, enum cap_memory_kind kind)
     return kind == CAP_MEMORY_HOST || kind == CAP_MEMORY_REGISTERED ? CAP_NO_DEVICE : device;
 }
 
-/* Writes a record that must not be lost. */
-static void put_must(struct record_thread *thread, const struct cap_record *record)
-{
-    struct cap_record *slot = ring_slot(thread, RING_MUST);
-
-    if (unlikely(!slot)) {
-        deferred_add(thread->generation, record, thread->ring_index, thread->tid);
-        return;
-    }
-    *slot = *record;
-    ring_commit(thread);
-}
-
 /* The end of a storage whose allocation is in a trace, without a call: in the session of its allocation,
  * which need not be the call's. Sessions that are over keep the storage to their end. */
 static void end_storage(struct record_call *call, const struct record_storage *storage,
@@ -273,7 +261,7 @@ static void end_storage(struct record_call *call, const struct record_storage *s
     record.memory.bytes = storage->bytes;
     record.memory.storage = storage->storage;
     if (here)
-        put_must(thread, &record);
+        record_write_must(thread, &record);
     else
         deferred_add(storage->generation, &record, 0, thread_tid(thread));
 }
@@ -415,7 +403,7 @@ void record_free(struct record_call *call, int result, const struct record_stora
     record.memory.stream = stream;
     record.memory.stack = 0;
     if (ends && here) {
-        put_must(call->thread, &record);
+        record_write_must(call->thread, &record);
     } else {
         struct cap_record *slot = ring_slot(call->thread, RING_MAY_DROP);
 

@@ -177,26 +177,36 @@ void record_owner_end(struct record_call *call, uint64_t owner, enum cap_end_rea
 void record_sample(struct record_call *call, uint8_t device, uint64_t used, uint64_t free, uint64_t reserved,
                    uint64_t capacity);
 
-/* Spans. A begin gives the number to end it with, unique in the process, 0 when there was no place for it.
+/* Spans. A begin gives the handle to end it with, unique in the process, 0 when there was no place for it.
  * Ends always have room (see ring.h). */
-uint32_t record_span_begin(enum cap_span_source source, uint32_t name);
-void record_span_end(uint32_t span);
+uint64_t record_span_begin(enum cap_span_source source, uint32_t name);
+void record_span_end(uint64_t span);
 
 /* The same inside of a call that was entered and is left by the caller. Those that are open inside of it
  * stay: an explicit span ends only when no other one is open in it on its thread. */
-uint32_t record_span_open(struct record_call *call, enum cap_span_source source,
+uint64_t record_span_open(struct record_call *call, enum cap_span_source source,
                           const struct record_range *range);
 enum record_span_place {
     RECORD_SPAN_FOUND,
-    RECORD_SPAN_NOT_OPEN,      /* on this thread */
-    RECORD_SPAN_NOT_INNERMOST, /* explicit ones are open in it: nothing was done */
-    RECORD_SPAN_NOT_AROUND,    /* the other one is not directly around it: nothing was done */
+    RECORD_SPAN_NOT_RECORDED,  /* done; but it is no span of the open session */
+    RECORD_SPAN_NOT_OPEN,      /* from here on: nothing was done */
+    RECORD_SPAN_OTHER_THREAD,  /* it was begun there */
+    RECORD_SPAN_NOT_INNERMOST, /* explicit ones are open in it */
+    RECORD_SPAN_NOT_AROUND,    /* the other one is not directly around it */
 };
-enum record_span_place record_span_close_explicit(struct record_call *call, uint32_t span);
+enum record_span_place record_span_close_explicit(struct record_call *call, uint64_t span);
 /* Has the end of an open span write a call edge as well, from the one around it. caller: 0, or the explicit
  * one that must be that. */
-enum record_span_place record_span_call_edge(const struct record_call *call, uint32_t caller,
-                                             uint32_t callee);
+enum record_span_place record_span_call_edge(const struct record_call *call, uint64_t caller,
+                                             uint64_t callee);
+/* A span that is over, at these nanoseconds of the session; its handle, 0: there was no room. */
+uint64_t record_span_past(const struct record_call *call, const struct record_range *range, uint64_t start_ns,
+                          uint64_t duration_ns);
+/* The number of a span in the session that the thread has joined: one that is open on the thread, or that was
+ * recorded in this session. False: it is neither. */
+bool record_span_number(const struct record_thread *thread, uint64_t span, uint32_t *number);
+/* Explicit spans that the thread has begun in its session are open. */
+bool record_spans_open(const struct record_thread *thread);
 
 /* Ranges that are pushed and popped: they nest on each of a thread's stacks (range.stack), and those stacks
  * may interleave. All of them end the call.
@@ -227,6 +237,9 @@ uint32_t record_string(const char *bytes, size_t length);
 /* The same for a text that ends with NUL; quick for one that the calling thread has given before from the
  * same address. NULL is the empty string. */
 uint32_t record_text(const char *text);
+/* The number of a text that the calling thread has given before from this address, which is not NULL; 0: it
+ * has not. Needs no call to be entered. */
+uint32_t record_text_known(const char *text);
 /* Copies a string, its end cut off where it does not fit. */
 void record_string_copy(uint32_t number, char *out, size_t size);
 

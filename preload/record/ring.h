@@ -16,6 +16,8 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+enum { RECORD_API_SHARDS = 32 };
+
 /* One page that the kernel fills with zeros in a forked child (MADV_WIPEONFORK): so a child finds itself
  * without a session and with every lock open, whatever its parent's threads were doing. */
 struct record_page {
@@ -25,6 +27,10 @@ struct record_page {
     _Atomic uint32_t state; /* enum session_state */
     _Atomic uint32_t open_lock, rings_lock, strings_lock, deferred_lock, ranges_lock, names_lock;
     _Atomic uint32_t peers_lock, device_lock, rate_lock;
+    _Atomic uint32_t declared_lock, manifest_lock, tags_lock;
+    /* Of the API's tables: their locks, and that they are not a parent's. */
+    _Atomic uint32_t storage_locks[RECORD_API_SHARDS], tensor_locks[RECORD_API_SHARDS];
+    bool storages_ready[RECORD_API_SHARDS], tensors_ready[RECORD_API_SHARDS];
     _Atomic uint32_t progress; /* the writer adds 1 after each publication; futex */
     _Atomic uint32_t waiters;  /* producers that wait for progress */
     _Atomic uint32_t wake;     /* 1: the writer is asked to look now; futex */
@@ -55,7 +61,7 @@ struct record_open_span {
     uint32_t inside; /* what records made directly in it belong to: itself, or what is around it */
     /* Of an explicit span, the number that its end will name: it stays when the span is cut and goes on as
      * another. 0: a range that was pushed. */
-    uint32_t handle;
+    uint64_t handle;
     uint32_t level; /* ranges around it on its stack */
     uint16_t own_step;
     uint16_t step;             /* CAP_FLAG_STEP form: its own, or that of the innermost one around it */

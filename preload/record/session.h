@@ -49,8 +49,10 @@ struct session_run {
     uint64_t capture_step, warmup_steps;
     struct capture_text correlation;              /* empty: the format's default */
     struct capture_text identity, contract, tags; /* JSON objects; empty: none, of tags: the setting's */
-    bool synchronised;                            /* with the device, at both ends of the region */
-    void *copies;                                 /* where the texts are, when they are the session's own */
+    struct capture_text more_tags;                /* of cgtrace_tag(), behind those */
+    bool own_identity, own_contract; /* the request's: what is declared later does not replace them */
+    bool synchronised;               /* with the device, at both ends of the region */
+    void *copies;                    /* where the texts are, when they are the session's own */
     size_t copies_bytes;
 };
 
@@ -162,6 +164,8 @@ void run_describe_process(void);
 /* 0, or an errno. */
 int run_describe(const struct capture_request *request);
 void run_describe_time(int64_t realtime_ns);
+/* What is declared now is the open session's too; holds the declarations until declared_let_go(). */
+void run_redeclare(void);
 void run_forget(void);
 /* Room that session.run and what belongs to it needs in the first line at most. */
 size_t run_bound(void);

@@ -10,6 +10,7 @@
 #include "preload/record/record.h"
 #include "preload/record/region.h"
 #include "preload/record/session.h"
+#include "preload/record/write.h"
 
 enum { SPAN_BLOCK = 1024 };
 
@@ -78,7 +79,7 @@ static void lost_beyond(struct record_thread *thread)
 static void begin_entry(struct record_thread *thread, struct record_open_span *open, uint64_t tick,
                         uint32_t continues, uint16_t flags)
 {
-    struct cap_record *slot = ring_slot(thread, RING_MAY_DROP);
+    struct cap_record *slot = ring_slot(thread, unlikely(open->range.measured) ? RING_MUST : RING_MAY_DROP);
 
     open->begin = tick;
     open->span = 0;
@@ -264,24 +265,44 @@ static inline bool is_outside(const struct record_call *call, uint32_t at)
 
 /* ---- explicit spans ---- */
 
-/* Unique in the process: it may be ended in another session than it began in. */
-static uint32_t handle_number(struct record_thread *thread)
+/* A handle says which thread began the span, so that another's is told from one that is not open. Of one that
+ * was recorded it holds its number, and in which session (the low bits of its generation), so that it can be
+ * named when it is over. Of one that was not it holds a number that is unique in the process.
+ *
+ *     number | thread << 32 | generation << 54            recorded; a thread's number is below 2^22
+ * (PID_MAX_LIMIT) number | thread << 32 | 1 << 62                     not recorded */
+enum {
+    TID_AT = 32,
+    TID_BITS = 22,
+    GENERATION_AT = TID_AT + TID_BITS,
+    GENERATION_BITS = 8,
+    UNRECORDED_AT = 62
+};
+
+static uint64_t recorded_handle(const struct record_thread *thread, uint32_t span)
+{
+    return span | (uint64_t)(uint32_t)thread->tid << TID_AT |
+           (thread->generation & ((1u << GENERATION_BITS) - 1)) << GENERATION_AT;
+}
+
+static uint64_t unrecorded_handle(struct record_thread *thread)
 {
     static _Atomic uint32_t blocks;
 
     if (unlikely(thread->handle_next == thread->handle_limit)) {
         thread->handle_next = atomic_fetch_add_explicit(&blocks, SPAN_BLOCK, memory_order_relaxed);
         thread->handle_limit = thread->handle_next + SPAN_BLOCK;
-        thread->handle_next += thread->handle_next == 0; /* 0 is none */
     }
-    return thread->handle_next++;
+    return thread->handle_next++ | (uint64_t)(uint32_t)thread_tid(thread) << TID_AT |
+           UINT64_C(1) << UNRECORDED_AT;
 }
 
-uint32_t record_span_open(struct record_call *call, enum cap_span_source source,
+uint64_t record_span_open(struct record_call *call, enum cap_span_source source,
                           const struct record_range *range)
 {
     struct record_thread *thread = call->thread;
     struct record_open_span *open;
+    uint64_t handle;
 
     if (unlikely(call->outside && !ring_peer(thread))) return 0;
     if (unlikely(thread->peer->depth == RECORD_DEPTH_MAX)) {
@@ -295,17 +316,19 @@ uint32_t record_span_open(struct record_call *call, enum cap_span_source source,
     open->level = 0;
     open->own_step = range_step(range);
     open->range = *range;
-    open->handle = handle_number(thread);
+    open->handle = 1; /* of an explicit span, whichever */
     place(call, open);
+    open->handle = handle =
+        likely(open->span) ? recorded_handle(thread, open->span) : unrecorded_handle(thread);
     if (unlikely(region_is(range->name, range->domain))) region_met(call, source, range, 0);
-    return open->handle;
+    return handle;
 }
 
-uint32_t record_span_begin(enum cap_span_source source, uint32_t name)
+uint64_t record_span_begin(enum cap_span_source source, uint32_t name)
 {
     const struct record_range range = {.name = name};
     struct record_call call;
-    uint32_t span;
+    uint64_t span;
 
     if (!record_enter_followed(&call, 0)) return 0;
     span = record_span_open(&call, source, &range);
@@ -315,7 +338,7 @@ uint32_t record_span_begin(enum cap_span_source source, uint32_t name)
 
 /* 1 + the place of an explicit span on the thread's stack, 0: it is not there. *inner: explicit ones are open
  * inside of it. */
-static inline uint32_t explicit_place(const struct record_thread *thread, uint32_t span, bool *inner)
+static inline uint32_t explicit_place(const struct record_thread *thread, uint64_t span, bool *inner)
 {
     const struct record_open_span *stack = thread->peer->stack;
     uint32_t depth = thread->peer->depth;
@@ -326,7 +349,14 @@ static inline uint32_t explicit_place(const struct record_thread *thread, uint32
     return depth;
 }
 
-void record_span_end(uint32_t span)
+static enum record_span_place not_here(struct record_thread *thread, uint64_t span)
+{
+    uint64_t tid = span >> TID_AT & ((1u << TID_BITS) - 1);
+
+    return tid == (uint32_t)thread_tid(thread) ? RECORD_SPAN_NOT_OPEN : RECORD_SPAN_OTHER_THREAD;
+}
+
+void record_span_end(uint64_t span)
 {
     struct record_call call;
     uint32_t place;
@@ -343,17 +373,21 @@ void record_span_end(uint32_t span)
     record_leave(&call);
 }
 
-enum record_span_place record_span_close_explicit(struct record_call *call, uint32_t span)
+enum record_span_place record_span_close_explicit(struct record_call *call, uint64_t span)
 {
     struct record_thread *thread = call->thread;
     bool inner;
     uint32_t place = explicit_place(thread, span, &inner);
 
-    if (unlikely(!place)) return RECORD_SPAN_NOT_OPEN;
+    if (unlikely(!place)) return not_here(thread, span);
     if (unlikely(inner)) return RECORD_SPAN_NOT_INNERMOST;
     if (unlikely(is_outside(call, place - 1))) {
+        bool region = !call->outside && thread->region_here && place == thread->around;
+
         end_outside(call, place - 1, false);
-    } else if (likely(place == thread->peer->depth)) {
+        return region ? RECORD_SPAN_FOUND : RECORD_SPAN_NOT_RECORDED;
+    }
+    if (likely(place == thread->peer->depth)) {
         end_entry(thread, &thread->peer->stack[place - 1], call->begin, 0);
         settle(thread, place - 1);
     } else {
@@ -362,18 +396,77 @@ enum record_span_place record_span_close_explicit(struct record_call *call, uint
     return RECORD_SPAN_FOUND;
 }
 
-enum record_span_place record_span_call_edge(const struct record_call *call, uint32_t caller, uint32_t callee)
+enum record_span_place record_span_call_edge(const struct record_call *call, uint64_t caller, uint64_t callee)
 {
     struct record_thread *thread = call->thread;
     struct record_open_span *stack = thread->peer->stack;
     bool inner;
     uint32_t place = explicit_place(thread, callee, &inner), around;
 
-    if (!place) return RECORD_SPAN_NOT_OPEN;
+    if (!place) return not_here(thread, callee);
+    if (is_outside(call, place - 1) || !stack[place - 1].span) return RECORD_SPAN_NOT_RECORDED;
     around = place - 1;
     if (caller && (around == 0 || stack[around - 1].handle != caller)) return RECORD_SPAN_NOT_AROUND;
     stack[place - 1].call_edge = true;
     return RECORD_SPAN_FOUND;
+}
+
+uint64_t record_span_past(const struct record_call *call, const struct record_range *range, uint64_t start_ns,
+                          uint64_t duration_ns)
+{
+    struct record_thread *thread = call->thread;
+    struct cap_record *slot = ring_slot(thread, RING_MAY_DROP);
+    uint32_t span;
+
+    if (!slot) {
+        if (thread->generation == atomic_load_explicit(&record_page->generation, memory_order_relaxed))
+            atomic_fetch_add_explicit(&session.lost_type[CAP_SPAN], 1, memory_order_relaxed);
+        return 0;
+    }
+    span = span_number(thread);
+    span_fill(slot, start_ns, span, session.region.outside, CAP_SOURCE_API, range);
+    slot->type = CAP_SPAN;
+    slot->flags |= CAP_FLAG_NS;
+    slot->ticks = duration_ns;
+    ring_commit(thread);
+    return recorded_handle(thread, span);
+}
+
+bool record_span_number(const struct record_thread *thread, uint64_t span, uint32_t *number)
+{
+    const uint64_t generation = thread->generation & ((1u << GENERATION_BITS) - 1);
+    bool inner;
+    uint32_t place = explicit_place(thread, span, &inner);
+
+    if (place > 0) {
+        const struct record_open_span *open = &thread->peer->stack[place - 1];
+
+        *number = open->span ? open->span : open->inside;
+        return true;
+    }
+    *number = (uint32_t)span;
+    return span >> UNRECORDED_AT == 0 && span >> GENERATION_AT == generation && *number > CAP_SPAN_REGION &&
+           *number < atomic_load_explicit(&session.span_block, memory_order_relaxed);
+}
+
+bool record_spans_open(const struct record_thread *thread)
+{
+    const struct record_peer *peer = thread->peer;
+
+    for (uint32_t i = thread->around; i < peer->depth; i++)
+        if (peer->stack[i].handle &&
+            peer->stack[i].begin > atomic_load_explicit(&session.opened, memory_order_relaxed))
+            return true;
+    return false;
+}
+
+uint64_t record_span_since(const struct record_thread *thread)
+{
+    const struct record_peer *peer = thread->peer;
+
+    for (uint32_t i = peer->depth; i-- > thread->around;)
+        if (peer->stack[i].span == thread->span) return peer->stack[i].begin;
+    return atomic_load_explicit(&session.opened, memory_order_relaxed);
 }
 
 /* ---- ranges ---- */

@@ -191,21 +191,33 @@ static _Thread_local struct {
     uint32_t number;
 } recent[RECENT] __attribute__((tls_model("initial-exec")));
 
-uint32_t record_text(const char *text)
+static inline unsigned recent_place(const char *text)
 {
-    unsigned at = (unsigned)((uintptr_t)text >> 2 ^ (uintptr_t)text >> 9) % RECENT;
+    return (unsigned)((uintptr_t)text >> 2 ^ (uintptr_t)text >> 9) % RECENT;
+}
+
+uint32_t record_text_known(const char *text)
+{
+    unsigned at = recent_place(text);
+    const char *known;
     uint32_t head;
     size_t length;
 
-    if (!text) return 0;
-    if (likely(recent[at].text == text)) {
-        const char *known = session.strings + (uint64_t)recent[at].number * 8;
+    if (unlikely(recent[at].text != text)) return 0;
+    known = session.strings + (uint64_t)recent[at].number * 8;
+    memcpy(&head, known, 4);
+    length = CAP_STRING_LENGTH(head);
+    /* Reads no further than to the end of either. */
+    return likely(strncmp(text, known + 4, length) == 0 && text[length] == '\0') ? recent[at].number : 0;
+}
 
-        memcpy(&head, known, 4);
-        length = CAP_STRING_LENGTH(head);
-        /* Reads no further than to the end of either. */
-        if (likely(strncmp(text, known + 4, length) == 0 && text[length] == '\0')) return recent[at].number;
-    }
+uint32_t record_text(const char *text)
+{
+    unsigned at = recent_place(text);
+    uint32_t number;
+
+    if (!text) return 0;
+    if (likely((number = record_text_known(text)) != 0)) return number;
     recent[at].number = record_string(text, strnlen(text, CAP_STRING_MAX));
     recent[at].text = recent[at].number ? text : NULL;
     return recent[at].number;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The example trainers learn, and their kernels are what they say: the PTX passes the toolkit's assembler, and the PTX, the host functions
 and the CUDA C++ kernels have the same names and parameters."""
+import json
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, '..', '..')
 sys.path.insert(0, os.path.join(HERE, '..', 'tools'))
 import tap  # noqa: E402
+from check_trace import check  # noqa: E402
 from harness import BUILD, Run, missing, program  # noqa: E402
 
 KERNELS = {'SIM_KERNELS': f'{BUILD}/examples/libtrainer_kernels.so'}
@@ -48,6 +50,40 @@ def training():
         tap.ok(run.status == 0 and seen and seen[-1] < seen[0] / 100, 'trainer_cuda: the loss goes down', (run.status, run.out, run.err))
 
 
+def spans():
+    """The trainer with explicit calls: the same training, and one step captured as it declares it."""
+    with Run([program('trainer'), '60'], record=False, **KERNELS) as run:
+        plain = run.out
+    for record, more in ((False, {}), (True, {}), (True, dict(TRAINER_CAPTURE='7'))):
+        name = f'trainer_spans{", recorded" if record else ""}{", step 7" if more else ""}'
+        with Run([program('trainer_spans'), '60'], record=record, **KERNELS, **more) as run:
+            tap.equal((run.status, run.out, run.err), (0, plain, b''), f'{name}: trains as the trainer does, without a complaint')
+            tap.equal(len(run.traces), int(record), f'{name}: a trace only of the selected step')
+            if record and run.traces:
+                step_trace(run.traces[0], int(more.get('TRAINER_CAPTURE', 50)), name)
+
+
+def step_trace(path, step, name):
+    tap.equal(check(path), [], f'{name}: a valid trace')
+    with open(path, encoding='utf-8') as file:
+        lines = [json.loads(line) for line in file]
+    meta = lines[0]
+    tap.equal((meta['capture_step'], meta['correlation_id'], meta['capture_contract']['gradients']), (step, f'trainer/update-{step}', 'complete'),
+              f'{name}: the step, and its gradients as declared')
+    parts = [(line['name'], line.get('step')) for line in lines if line['kind'] == 'span_start' and line.get('source') == 'api' and not line['measured']]
+    tap.equal(parts, [('train_step', None), ('forward', 'forward'), ('backward', 'backward'), ('optimizer', 'optimizer')], f'{name}: the parts of the step')
+    keys = ['first.weight', 'first.bias', 'second.weight', 'second.bias']
+    gradients = [line for line in lines if line['kind'] == 'gradient']
+    stats = {line['label']: line for line in lines if line['kind'] == 'tensor_stats'}
+    tap.equal(([g['key'] for g in gradients], {*stats}), (keys, {*keys, 'loss'}), f'{name}: gradients, statistics, the loss')
+    # the norm of n values is sqrt(n) times their root mean square
+    norms = [g['norm'] / (stats[g['key']]['elements'] ** 0.5 * stats[g['key']]['rms']) for g in gradients if stats[g['key']]['rms'] > 0]
+    tap.ok(len(norms) == 4 and all(abs(n - 1) < 1e-6 for n in norms), f'{name}: norms and statistics agree', norms)
+    tap.ok(sum(line['kind'] == 'op' and 'grid' in line for line in lines) >= 12, f'{name}: the launches of the step')
+    preexisting = [line for line in lines if line['kind'] == 'memory' and line.get('preexisting')]
+    tap.equal(len(preexisting), 13, f'{name}: parameters, velocities and the batch are alive at its start')
+
+
 def assembler():
     ptxas = shutil.which('ptxas') or next((p for p in ('/usr/local/cuda/bin/ptxas',) if os.path.exists(p)), None)
     programs = ''.join(re.findall(r'"((?:[^"\\]|\\.)*)"', text('tests/programs/target.c').split('target_ptx[] =')[1]))
@@ -78,6 +114,7 @@ def signatures():
 
 def main():
     training()
+    spans()
     assembler()
     signatures()
     tap.done()

@@ -67,7 +67,8 @@ static void synchronise(void)
 static void everything(void)
 {
     struct record_call call;
-    uint32_t outer, inner, stream, kernel;
+    uint64_t outer, inner;
+    uint32_t stream, kernel;
 
     record_device(0, "Simulated \"device\"", 1u << 30);
     record_driver(13000);
@@ -113,7 +114,8 @@ static void *work(void *argument)
 {
     const struct work *work = argument;
     char name[32];
-    uint32_t kernel, span = 0;
+    uint32_t kernel;
+    uint64_t span = 0;
 
     synchronise(); /* opens the session, so that the names below are kept */
     snprintf(name, sizeof name, "kernel_%u", work->index);
@@ -195,12 +197,12 @@ static void full_ring(unsigned count)
     uint64_t address = 0x100000;
 
     for (unsigned i = 0; i < count; i++) {
-        uint32_t outer = record_span_begin(CAP_SOURCE_API, intern("outer"));
+        uint64_t outer = record_span_begin(CAP_SOURCE_API, intern("outer"));
 
         allocate(address + ((uint64_t)i << 8), 256, 0);
         for (int k = 0; k < 8; k++)
             launch(0, 0);
-        uint32_t inner = record_span_begin(CAP_SOURCE_API, intern("inner"));
+        uint64_t inner = record_span_begin(CAP_SOURCE_API, intern("inner"));
         release(address + ((uint64_t)i << 8), 0);
         record_span_end(inner);
         record_span_end(outer);

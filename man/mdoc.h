@@ -1,0 +1,18 @@
+/* Text of manual pages (mdoc), for the programs that write them from tables. */
+#ifndef CGTRACE_MAN_MDOC_H
+#define CGTRACE_MAN_MDOC_H
+
+#include <stdio.h>
+
+#define MDOC_DATE "November 29, 2026"
+
+/* The character at text[i], escaped where mdoc would take it for something else. */
+void mdoc_character(FILE *page, const char *text, size_t i);
+/* Text of one paragraph: mdoc's special characters escaped, a sentence begins a line as mdoc wants it. */
+void mdoc_text(FILE *page, const char *text, size_t length);
+/* A phrase of a table as a sentence: capital letter, full stop. */
+void mdoc_sentence(FILE *page, const char *text);
+/* Paragraphs, separated by ends of lines. */
+void mdoc_paragraphs(FILE *page, const char *text);
+
+#endif

@@ -1,0 +1,260 @@
+/* Storages of frameworks. The table of those that are alive sees to it that what is written about one storage
+ * fits together (doc/spec/trace.md 13.1, P5), from whichever thread it comes. Where sessions come and go it
+ * is kept between them: what is alive when one begins is in it from its start. */
+#include "common/event_table.h"
+#include "preload/api/api.h"
+#include "preload/drain/state.h"
+#include "preload/record/lock.h"
+#include "preload/record/session.h"
+
+/* Ticks between two events of one shard at least, so that they differ in nanoseconds too and lines of two
+ * threads sort as they happened: counters of up to 8 GHz. */
+enum { APART_TICKS = 8 };
+
+struct storage {
+    struct id_key key; /* number, string number of the device */
+    uint64_t bytes, tensor;
+    uint64_t serial;     /* unique: its aliases' key */
+    uint64_t last_alias; /* tensor; 0: none */
+    uint64_t generation; /* of the session that its begin is written in; 0: none */
+    uint32_t dtype;
+    uint16_t category; /* in the flags' form */
+};
+struct alias {
+    struct id_key key; /* tensor, the storage's serial */
+    uint64_t next;     /* the alias before it; 0: none */
+};
+
+static struct shard {
+    struct id_table storages, aliases;
+    uint64_t last_tick;
+    uint64_t serial;
+} shards[RECORD_API_SHARDS];
+
+/* With the shard's lock. */
+static struct shard *hold_shard(unsigned index)
+{
+    struct shard *shard = &shards[index];
+
+    lock_take(&record_page->storage_locks[index]);
+    if (!record_page->storages_ready[index]) { /* new; or a parent's, who may have been changing it, in a
+                                                  forked child */
+        *shard = (struct shard){.storages = {.entry_bytes = sizeof(struct storage)},
+                                .aliases = {.entry_bytes = sizeof(struct alias)}};
+        record_page->storages_ready[index] = true;
+    }
+    return shard;
+}
+
+static struct shard *hold(uint64_t storage)
+{
+    return hold_shard((unsigned)(storage * UINT64_C(0x9e3779b97f4a7c15) >> 40) % RECORD_API_SHARDS);
+}
+
+static void let_go(struct shard *shard)
+{
+    lock_give(&record_page->storage_locks[shard - shards]);
+}
+
+static uint64_t stamp(struct shard *shard)
+{
+    uint64_t now = record_tick();
+
+    if (now < shard->last_tick + APART_TICKS) now = shard->last_tick + APART_TICKS;
+    return shard->last_tick = now;
+}
+
+static void forget_aliases(struct shard *shard, const struct storage *storage)
+{
+    for (uint64_t tensor = storage->last_alias; tensor;) {
+        struct alias *alias = id_table_find(&shard->aliases, (struct id_key){tensor, storage->serial});
+
+        tensor = alias->next;
+        id_table_remove(&shard->aliases, alias);
+    }
+}
+
+/* ---- begin ---- */
+
+/* Writes that a storage begins, or is seen through one more tensor. */
+static int write_begin(struct record_call *call, struct shard *shard, struct cap_record *record,
+                       const struct record_words *shape)
+{
+    if (call->outside) return CGTRACE_OFF;
+    record->begin = stamp(shard);
+    return api_write(call, record, shape, 1);
+}
+
+/* One that is alive, through another tensor. */
+static int add_alias(struct record_call *call, struct shard *shard, struct storage *storage,
+                     struct cap_record *record, const struct record_words *shape)
+{
+    const struct id_key key = {record->storage.tensor, storage->serial};
+    struct alias *alias;
+    int result;
+
+    if (storage->bytes != record->storage.bytes || storage->tensor == record->storage.tensor ||
+        id_table_find(&shard->aliases, key))
+        return CGTRACE_E_STORAGE;
+    alias = id_table_add(&shard->aliases, key);
+    if (!alias) return CGTRACE_E_FULL;
+    alias->next = storage->last_alias;
+    storage->last_alias = record->storage.tensor;
+    if (storage->generation != call->thread->generation) return CGTRACE_OFF;
+    result = write_begin(call, shard, record, shape);
+    return result;
+}
+
+static int add_storage(struct record_call *call, struct shard *shard, struct cap_record *record,
+                       const struct record_words *shape)
+{
+    struct storage *storage =
+        id_table_add(&shard->storages, (struct id_key){record->storage.storage, record->storage.device});
+    int result;
+
+    if (!storage) return CGTRACE_E_FULL;
+    storage->bytes = record->storage.bytes;
+    storage->tensor = record->storage.tensor;
+    storage->serial = ++shard->serial;
+    storage->dtype = record->storage.dtype;
+    storage->category = record->flags;
+    result = write_begin(call, shard, record, shape);
+    if (result == CGTRACE_OK) storage->generation = call->thread->generation;
+    return result;
+}
+
+static int check(const struct cgtrace_storage_info *info)
+{
+    int result = api_shape(info->shape, info->rank);
+
+    if (!info->storage || !info->tensor || (unsigned)info->category > CGTRACE_CATEGORY_OTHER)
+        return CGTRACE_E_VALUE;
+    result = api_either(result, api_allows(info->device, CGTRACE_TEXT_MAX));
+    result = api_either(result, api_allows(info->op, CGTRACE_TEXT_MAX));
+    return api_either(result, api_allows(info->dtype, CGTRACE_TEXT_MAX));
+}
+
+int api_cgtrace_alloc(const struct cgtrace_storage_info *given, size_t size)
+{
+    struct cgtrace_storage_info info;
+    struct record_call call;
+    struct cap_record record;
+    struct storage *alive;
+    struct shard *shard;
+    uint32_t op;
+    int result;
+
+    if (!given) return CGTRACE_E_NULL;
+    api_take(&info, sizeof info, given, size);
+    if ((result = check(&info)) != CGTRACE_OK) return result;
+    if (!record_enter_followed(&call, 0)) return CGTRACE_OFF;
+    record = api_record(&call, CAP_API_ALLOC);
+    const struct api_text texts[] = {
+        {info.device, &record.storage.device}, {info.dtype, &record.storage.dtype}, {info.op, &op}};
+    const struct record_words shape = {info.shape, info.rank};
+
+    if (!api_numbers(texts, 3)) return api_leave(&call, CGTRACE_E_FULL);
+    record.result = (int32_t)op;
+    record.api = (uint16_t)info.rank;
+    record.flags = api_category(&call, info.category, info.requires_grad);
+    record.storage.storage = info.storage;
+    record.storage.tensor = info.tensor;
+    record.storage.bytes = info.bytes;
+    shard = hold(info.storage);
+    alive = id_table_find(&shard->storages, (struct id_key){info.storage, record.storage.device});
+    result =
+        alive ? add_alias(&call, shard, alive, &record, &shape) : add_storage(&call, shard, &record, &shape);
+    let_go(shard);
+    return api_leave(&call, result);
+}
+
+/* ---- end ---- */
+
+static struct cap_record begin_of(const struct storage *storage)
+{
+    return (struct cap_record){.slots = 1,
+                               .device = CAP_NO_DEVICE,
+                               .flags = storage->category,
+                               .storage = {.storage = storage->key.first,
+                                           .tensor = storage->tensor,
+                                           .bytes = storage->bytes,
+                                           .device = (uint32_t)storage->key.second,
+                                           .dtype = storage->dtype}};
+}
+
+/* Where its begin is written, its end is too: in the call's session, or in one that the call has not joined.
+ */
+static int write_end(struct record_call *call, struct shard *shard, const struct storage *storage)
+{
+    struct cap_record record = begin_of(storage);
+
+    if (!storage->generation) return CGTRACE_OFF;
+    record.type = CAP_API_FREE;
+    record.begin = stamp(shard);
+    record.span = call->thread->span;
+    if (!call->outside && storage->generation == call->thread->generation) {
+        record_write_must(call->thread, &record);
+        return CGTRACE_OK;
+    }
+    record.span = session.region.outside;
+    deferred_add(storage->generation, &record, 0, call->thread->tid);
+    return CGTRACE_OFF;
+}
+
+int api_cgtrace_free(uint64_t number, const char *device)
+{
+    struct record_call call;
+    struct storage *storage;
+    struct shard *shard;
+    uint32_t device_number;
+    int result = api_allows(device, CGTRACE_TEXT_MAX);
+    const struct api_text text = {device, &device_number};
+
+    if (!number) return CGTRACE_E_VALUE;
+    if (result != CGTRACE_OK) return result;
+    if (!record_enter_end(&call, 0)) return CGTRACE_OFF;
+    if (!api_numbers(&text, 1)) return api_leave(&call, CGTRACE_E_FULL);
+    shard = hold(number);
+    storage = id_table_find(&shard->storages, (struct id_key){number, device_number});
+    if (storage) {
+        result = write_end(&call, shard, storage);
+        forget_aliases(shard, storage);
+        id_table_remove(&shard->storages, storage);
+    } else {
+        result = CGTRACE_E_STORAGE;
+    }
+    let_go(shard);
+    return api_leave(&call, result);
+}
+
+/* ---- those that are alive when a session begins ---- */
+
+/* Writes the begin of each, at the session's start: tick 0 is before it, and so at it. */
+static bool show(uint64_t generation)
+{
+    for (unsigned i = 0; i < RECORD_API_SHARDS; i++) {
+        struct shard *shard = hold_shard(i);
+
+        for (uint32_t k = 0; k < shard->storages.slots; k++) {
+            struct storage *storage = (struct storage *)(void *)shard->storages.entries + k;
+            struct cap_record record;
+
+            if (!storage->key.first) continue;
+            record = begin_of(storage);
+            record.type = CAP_API_ALLOC;
+            record.flags |= CAP_FLAG_PREEXISTING;
+            record.span = CAP_SPAN_ROOT;
+            storage->generation = drain_record(&record, 0) ? generation : 0;
+            forget_aliases(shard, storage);
+            storage->last_alias = 0;
+        }
+        let_go(shard);
+        if (writer.error) return false;
+    }
+    return true;
+}
+
+__attribute__((constructor)) static void follow(void)
+{
+    record_show_storages = show;
+}
