@@ -36,6 +36,16 @@ export class CanvasPainter {
         this.context.textAlign = align;
         this.context.fillText(text, x, y);
     }
+    // One pixel after the other, each as high as the lane: words are colours as wordOf() gives them, 0 is nothing.
+    strip(words, x, y, height) {
+        this.row ??= document.createElement('canvas');
+        if (this.row.width < words.length) this.row.width = words.length;
+        this.row.height = 1;
+        const context = this.row.getContext('2d');
+        context.putImageData(new ImageData(new Uint8ClampedArray(words.buffer, 0, 4 * words.length), words.length, 1), 0, 0);
+        this.context.imageSmoothingEnabled = false;
+        this.context.drawImage(this.row, 0, 0, words.length, 1, x, y, words.length, height);
+    }
     line(points, color, width = 1) {
         this.context.strokeStyle = color;
         this.context.lineWidth = width;
@@ -94,6 +104,12 @@ export class SvgPainter {
             'dominant-baseline': 'central', 'text-anchor': { left: 'start', center: 'middle', right: 'end' }[align],
         }, clean(text));
     }
+    strip(words, x, y, height) {
+        for (let i = 0, end; i < words.length; i = end) {
+            for (end = i + 1; end < words.length && words[end] === words[i]; end++);
+            if (words[i]) this.rect(x + i, y, end - i, height, cssOf(words[i]));
+        }
+    }
     line(points, color, width = 1) {
         this.add('polyline', { points: pointText(points), fill: 'none', stroke: color, 'stroke-width': width });
     }
@@ -123,6 +139,25 @@ function clean(text) {
 
 // ---- colours ----
 
+// A colour as ImageData has it on little-endian machines, from #rrggbb; and back.
+export function wordOf(css) {
+    const value = parseInt(css.slice(1), 16);
+    return (0xff000000 | ((value & 255) << 16) | (value & 0xff00) | (value >> 16)) >>> 0;
+}
+
+function cssOf(word) {
+    return '#' + [word & 255, (word >> 8) & 255, (word >> 16) & 255].map((part) => part.toString(16).padStart(2, '0')).join('');
+}
+
+function fromHsl(hue, saturation, lightness) {
+    const reach = saturation * Math.min(lightness, 1 - lightness);
+    const part = (offset) => {
+        const place = (offset + hue / 30) % 12;
+        return Math.round(255 * (lightness - reach * Math.max(-1, Math.min(place - 3, 9 - place, 1)))).toString(16).padStart(2, '0');
+    };
+    return '#' + part(0) + part(8) + part(4);
+}
+
 const HUES = [210, 28, 140, 265, 190, 340, 95, 235, 10, 165, 300, 50];
 let theme = null;
 
@@ -133,9 +168,12 @@ export function readTheme() {
     theme = {
         dark, back: value('back'), raised: value('raised'), text: value('text'), faint: value('faint'),
         border: value('border'), accent: value('accent'), select: value('select'),
-        hues: HUES.map((hue) => `hsl(${hue} ${dark ? '38% 42%' : '52% 72%'})`),
-        strong: HUES.map((hue) => `hsl(${hue} ${dark ? '48% 58%' : '52% 46%'})`),
+        hues: HUES.map((hue) => (dark ? fromHsl(hue, 0.38, 0.42) : fromHsl(hue, 0.52, 0.72))),
+        strong: HUES.map((hue) => (dark ? fromHsl(hue, 0.48, 0.58) : fromHsl(hue, 0.52, 0.46))),
     };
+    theme.hueWords = theme.hues.map(wordOf);
+    theme.strongWords = theme.strong.map(wordOf);
+    theme.borderWord = wordOf(theme.border);
     theme.onHue = dark ? '#f4f6f8' : '#14181c';
     return theme;
 }

@@ -415,6 +415,15 @@ class Timeline {
             this.paintLane(painter, size, level, lane, y);
         }
     }
+    // Names are looked up once, not for each bar.
+    hueOf(number) {
+        this.hues ??= Uint8Array.from(run.names, (name) => hueIndex(name) + 1);
+        return this.hues[number] - 1;
+    }
+    numberOf(name) {
+        if (this.lastName !== name) [this.lastName, this.lastNumber] = [name, run.names.indexOf(name)];
+        return this.lastNumber;
+    }
     paintLane(painter, size, level, lane, y) {
         const theme = colors();
         const [viewFrom, viewTo] = this.view;
@@ -422,26 +431,35 @@ class Timeline {
         const perNs = 1 / this.nsPerPixel;
         const { gutter } = this;
         const searching = state.search !== '';
+        const selected = state.name === null ? -1 : this.numberOf(state.name);
+        const dimming = searching || state.name !== null;
         const last = level.laneFirst[lane + 1];
-        let edge = -1; // what is left of it is painted: a bar of less than a pixel there adds nothing
+        // Bars of less than a pixel or two go into a strip: one drawing, however many they are.
+        const strip = new Uint32Array(Math.max(1, Math.ceil(size.width - gutter)));
+        let striped = false;
         for (let i = level.firstVisible(lane, viewFrom - shift); i < last; i++) {
             const start = level.start[i] + shift;
             if (start > viewTo) break;
             const left = Math.max(gutter, gutter + (start - viewFrom) * perNs);
             const right = Math.min(size.width, gutter + (level.end[i] + shift - viewFrom) * perNs);
             const width = Math.max(right - left, 1);
-            const name = run.names[level.name[i]];
-            const marked = name === state.name || (searching && this.matching[level.name[i]]);
-            if (left + width <= edge && !marked) continue;
-            const dimmed = (searching || state.name !== null) && !marked;
-            const hue = hueIndex(name);
+            const number = level.name[i];
+            const marked = number === selected || (searching && this.matching[number] === 1);
+            const dimmed = dimming && !marked;
+            const hue = this.hueOf(number);
+            if (width < 2) {
+                const pixel = Math.min(Math.floor(left - gutter), strip.length - 1);
+                if (strip[pixel] === 0 || marked) strip[pixel] = marked ? theme.strongWords[hue] : dimmed ? theme.borderWord : theme.hueWords[hue];
+                striped = true;
+                continue;
+            }
             painter.rect(left, y + 1, width > 3 ? width - 0.5 : width, LANE - 2, marked ? theme.strong[hue] : dimmed ? theme.border : theme.hues[hue]);
-            edge = Math.floor(left + width);
             if (width > 24) {
-                const text = fitText(name, width - 8);
+                const text = fitText(run.names[number], width - 8);
                 if (text) painter.text(text, left + 4, y + LANE / 2, dimmed ? theme.faint : marked && !theme.dark ? '#fff' : theme.onHue, FONT);
             }
         }
+        if (striped) painter.strip(strip, gutter, y + 1, LANE - 2);
         if (this.selected?.lane === lane) this.paintSelected(painter, size, y);
     }
     paintSelected(painter, size, y) {
