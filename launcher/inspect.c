@@ -78,16 +78,32 @@ static bool privileged(int fd)
     return other_user || other_group || fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }
 
-/* Has the program an interpreter: is it linked dynamically? */
-static bool dynamic(int fd, const Elf64_Ehdr *header)
+/* The interpreter of a program that is linked dynamically; false: it has none. */
+static bool loader_of(int fd, const Elf64_Ehdr *header, char *buffer, size_t size)
 {
     for (unsigned i = 0; i < header->e_phnum; i++) {
         Elf64_Phdr segment;
         off_t at = (off_t)(header->e_phoff + (uint64_t)i * header->e_phentsize);
         if (pread(fd, &segment, sizeof segment, at) != (ssize_t)sizeof segment) return false;
-        if (segment.p_type == PT_INTERP) return true;
+        if (segment.p_type != PT_INTERP) continue;
+        size_t length = segment.p_filesz < size ? segment.p_filesz : size - 1;
+        if (pread(fd, buffer, length, (off_t)segment.p_offset) != (ssize_t)length) return false;
+        buffer[length] = '\0';
+        return true;
     }
     return false;
+}
+
+bool program_loader(const char *path, char *buffer, size_t size)
+{
+    Elf64_Ehdr header;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    bool found = fd >= 0 && pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+                 memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+                 loader_of(fd, &header, buffer, size);
+
+    if (fd >= 0) close(fd);
+    return found;
 }
 
 static enum preload_obstacle inspect_elf(int fd, const char *head, size_t length)
@@ -99,19 +115,31 @@ static enum preload_obstacle inspect_elf(int fd, const char *head, size_t length
     if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != OUR_MACHINE)
         return OBSTACLE_OTHER_CLASS;
     if (privileged(fd)) return OBSTACLE_PRIVILEGED;
-    return dynamic(fd, &header) ? OBSTACLE_NONE : OBSTACLE_STATIC;
+    char loader[PATH_MAX];
+    if (!loader_of(fd, &header, loader, sizeof loader)) return OBSTACLE_STATIC;
+    return strstr(loader, "/ld-linux") ? OBSTACLE_NONE : OBSTACLE_OTHER_LIBC;
 }
 
-/* The interpreter that a script's first line names; false when it names none. */
+/* The interpreter that a script's first line names, the one that env finds where it names env; false when it
+ * names none. */
 static bool interpreter(const char *head, char *path, size_t size)
 {
+    static const char env[] = "/env";
+    char name[NAME_MAX + 1];
+
     head += 2 + strspn(head + 2, " \t");
     size_t length = strcspn(head, " \t\n");
 
     if (length == 0 || length >= size) return false;
     memcpy(path, head, length);
     path[length] = '\0';
-    return true;
+    if (length < sizeof env || strcmp(path + length - (sizeof env - 1), env) != 0) return true;
+    head += length + strspn(head + length, " \t");
+    length = strcspn(head, " \t\n");
+    if (length == 0 || length >= sizeof name || *head == '-' || memchr(head, '=', length)) return true;
+    memcpy(name, head, length);
+    name[length] = '\0';
+    return find_program(name, path, size);
 }
 
 enum preload_obstacle inspect_program(const char *path, const char **culprit)
@@ -146,6 +174,8 @@ const char *obstacle_text(enum preload_obstacle obstacle)
                "loader ignores LD_PRELOAD for it";
     case OBSTACLE_OTHER_CLASS:
         return "is for another architecture or word size than libcgtrace.so";
+    case OBSTACLE_OTHER_LIBC:
+        return "is linked with another C library than glibc, for which libcgtrace.so is made";
     case OBSTACLE_UNREADABLE:
     case OBSTACLE_NOT_ELF:
     case OBSTACLE_NONE:

@@ -12,7 +12,13 @@
 
 /* Exit statuses of our own; all others are the program's. Those of a program that cannot be run are a
  * shell's. */
-enum { EXIT_USAGE = 2, EXIT_CANNOT_RECORD = 3, EXIT_CANNOT_EXECUTE = 126, EXIT_NOT_FOUND = 127 };
+enum {
+    EXIT_CANNOT_CHECK = 1,
+    EXIT_USAGE = 2,
+    EXIT_CANNOT_RECORD = 3,
+    EXIT_CANNOT_EXECUTE = 126,
+    EXIT_NOT_FOUND = 127
+};
 
 /* One line on standard error: "cgtrace: ...". Returns status, for `return complain(...)`. */
 int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -35,6 +41,7 @@ enum preload_obstacle {
     OBSTACLE_STATIC,      /* statically linked */
     OBSTACLE_PRIVILEGED,  /* set-user-id, set-group-id or file capabilities */
     OBSTACLE_OTHER_CLASS, /* another architecture or word size than the library */
+    OBSTACLE_OTHER_LIBC,  /* its dynamic loader is not glibc's, which the library needs */
     OBSTACLE_UNREADABLE,
 };
 /* Looks at an executable file; scripts are followed to their interpreter. *culprit is the file that the
@@ -42,6 +49,16 @@ enum preload_obstacle {
 enum preload_obstacle inspect_program(const char *path, const char **culprit);
 /* What it means, for people: the end of a sentence that begins with the file's name. */
 const char *obstacle_text(enum preload_obstacle obstacle);
+
+/* The dynamic loader that an executable of ours names, in buffer; false when it names none. */
+bool program_loader(const char *path, char *buffer, size_t size);
+
+/* cgtrace check PROGRAM: how it reaches CUDA and what will be seen. Runs nothing of it. */
+int command_check(int argc, char **argv);
+void help_check(void);
+/* cgtrace doctor: what of this machine and this environment recording depends on. */
+int command_doctor(int argc, char **argv);
+void help_doctor(void);
 
 /* The file that execvp() would run, in buffer; false with errno set when there is none. */
 bool find_program(const char *name, char *buffer, size_t size);

@@ -26,6 +26,8 @@ struct command {
 static void help_all(void);
 static const struct command commands[] = {
     {"record", "run a program and record its CUDA calls", command_record, help_record},
+    {"check", "look at a program: how it reaches CUDA, and what will be seen", command_check, help_check},
+    {"doctor", "look at this machine: what recording depends on", command_doctor, help_doctor},
     {"help", "say how a command is used", command_help, help_all},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };

@@ -2,16 +2,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "common/filesystem.h"
 #include "common/jsonl_text.h"
 #include "preload/record/session.h"
 #include "preload/say.h"
@@ -226,21 +225,6 @@ void paths_pattern(char *out, size_t size)
 
 /* ---- the capture file's place ---- */
 
-/* Shared mappings of files on network and user-space file systems may fail with SIGBUS, or not reach other
- * readers. */
-static bool safe_to_map(const char *path)
-{
-    static const unsigned long unsafe[] = {
-        NFS_SUPER_MAGIC,  SMB_SUPER_MAGIC, CIFS_SUPER_MAGIC, SMB2_SUPER_MAGIC,        V9FS_MAGIC,
-        CEPH_SUPER_MAGIC, AFS_SUPER_MAGIC, FUSE_SUPER_MAGIC, 0x0bd00bd0 /* Lustre */, 0x47504653 /* GPFS */};
-    struct statfs status;
-
-    if (statfs(path, &status)) return false;
-    for (size_t i = 0; i < sizeof unsafe / sizeof *unsafe; i++)
-        if ((unsigned long)status.f_type == unsafe[i]) return false;
-    return true;
-}
-
 /* Takes space at the front; where that cannot be promised the file goes again. */
 static int claim(size_t bytes, uint64_t file_bytes)
 {
@@ -285,10 +269,10 @@ int paths_create_capture(size_t bytes, bool *elsewhere)
     *elsewhere = false;
     numbered(&b, session.trace_path, 0);
     add_text(&b, ".cgt");
-    if (safe_to_map(session.part.path) && (error = try_path(b.text, bytes)) == 0) return 0;
+    if (filesystem_maps_safely(session.part.path) && (error = try_path(b.text, bytes)) == 0) return 0;
     *elsewhere = true;
     if (try_folder("/dev/shm", bytes) == 0) return 0;
-    if (safe_to_map("/tmp") && (try_folder(getenv("TMPDIR"), bytes) == 0 || try_folder("/tmp", bytes) == 0))
+    if (filesystem_maps_safely("/tmp") && (try_folder(getenv("TMPDIR"), bytes) == 0 || try_folder("/tmp", bytes) == 0))
         return 0;
     fd = memfd_create("cgtrace", MFD_CLOEXEC);
     if (fd < 0) return errno;
