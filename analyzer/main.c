@@ -5,7 +5,7 @@
 
 #include "analyzer/cmd/commands.h"
 #include "analyzer/cmd/output.h"
-#include "analyzer/cmd/suggest.h"
+#include "common/suggest.h"
 
 static void complain(const struct cg_error *error)
 {

@@ -31,6 +31,8 @@ void help_record(void);
 /* Reads the options in front of the program, one for each setting, into the environment; *first is the index
  * of the program's name. 0, EXIT_USAGE after a message, or -1 when help was asked for. */
 int options_read(int argc, char **argv, int *first);
+/* Whether the files that settings name hold what may be an object; false after a message. */
+bool options_files_readable(void);
 /* Writes one line for each option. */
 void options_help(void);
 

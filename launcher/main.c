@@ -1,7 +1,9 @@
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "common/suggest.h"
 #include "launcher/launcher.h"
 
 int complain(int status, const char *format, ...)
@@ -47,18 +49,28 @@ static const struct command *find(const char *name)
     return NULL;
 }
 
-static int unknown(const char *name)
+static int unknown(const char *name, bool may_be_program)
 {
-    return complain(EXIT_USAGE,
-                    "unknown command %s; `cgtrace help` lists them, and `cgtrace record -- %s` would run it",
-                    name, name);
+    struct suggestion search = suggest_start(name, strlen(name));
+    char program[PATH_MAX];
+
+    if (*name == '-')
+        return complain(EXIT_USAGE, "unknown option %s; options stand behind a command: cgtrace record %s",
+                        name, name);
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        suggest_offer(&search, commands[i].name);
+    if (may_be_program && find_program(name, program, sizeof program))
+        return complain(EXIT_USAGE, "unknown command %s; to run that program: cgtrace record -- %s", name,
+                        name);
+    return complain(EXIT_USAGE, "unknown command %s%s%s; `cgtrace help` lists them", name,
+                    search.word ? ": did you mean " : "", search.word ? search.word : "");
 }
 
 static int command_help(int argc, char **argv)
 {
     const struct command *command = argc > 1 ? find(argv[1]) : &commands[1];
 
-    if (!command) return unknown(argv[1]);
+    if (!command) return unknown(argv[1], false);
     command->help();
     return 0;
 }
@@ -75,5 +87,5 @@ int main(int argc, char **argv)
         return 0;
     }
     const struct command *command = find(argv[1]);
-    return command ? command->run(argc - 1, argv + 1) : unknown(argv[1]);
+    return command ? command->run(argc - 1, argv + 1) : unknown(argv[1], true);
 }

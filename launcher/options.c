@@ -1,31 +1,35 @@
 /* Options of `cgtrace record`: one for each setting, --ring-bytes for CGTRACE_RING_BYTES and so on. */
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/settings.h"
+#include "common/suggest.h"
 #include "launcher/launcher.h"
 
 enum { NAME_BYTES = 64, PREFIX_BYTES = sizeof "CGTRACE_" - 1 };
 
+/* Types of settings_table.h. */
+enum setting_type {
+    TYPE_TEXT,
+    TYPE_FILE,
+    TYPE_RANKS,
+    TYPE_NUMBERS,
+    TYPE_NUMBER,
+    TYPE_CHOICE,
+    TYPE_WORDS,
+    TYPE_FLAG,
+    TYPE_BYTES
+};
 struct setting {
     const char *variable, *initial, *allowed, *meaning;
-    bool flag;
+    enum setting_type type;
 };
 
-#define IS_FLAG_TEXT    false
-#define IS_FLAG_CHOICE  false
-#define IS_FLAG_BYTES   false
-#define IS_FLAG_NUMBER  false
-#define IS_FLAG_FILE    false
-#define IS_FLAG_WORDS   false
-#define IS_FLAG_RANKS   false
-#define IS_FLAG_NUMBERS false
-#define IS_FLAG_FLAG    true
 static const struct setting settings[] = {
-#define SETTING(member, name, type, initial, allowed, meaning)                                               \
-    {name, initial, allowed, meaning, IS_FLAG_##type},
+#define SETTING(member, name, type, initial, allowed, meaning) {name, initial, allowed, meaning, TYPE_##type},
     CG_SETTINGS(SETTING)
 #undef SETTING
 };
@@ -52,6 +56,22 @@ static const struct setting *find(const char *name, size_t length)
     return NULL;
 }
 
+static int unknown_option(const char *word, size_t length)
+{
+    static char nearest[NAME_BYTES];
+    struct suggestion search = suggest_start(word, length);
+
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        char known[NAME_BYTES];
+        option_name(&settings[i], known);
+        if (!suggest_nearer(&search, known, strlen(known))) continue;
+        strcpy(nearest, known);
+        search.word = nearest;
+    }
+    return complain(EXIT_USAGE, "unknown option --%.*s%s%s; `cgtrace record --help` lists them", (int)length,
+                    word, search.word ? ": did you mean --" : "", search.word ? search.word : "");
+}
+
 /* One option at argv[*at]; *at moves to its last word. */
 static int read_option(int argc, char **argv, int *at)
 {
@@ -59,13 +79,12 @@ static int read_option(int argc, char **argv, int *at)
     size_t length = value ? (size_t)(value - word) : strlen(word);
     const struct setting *setting = find(word, length);
 
-    if (!setting)
-        return complain(EXIT_USAGE, "unknown option --%.*s; `cgtrace record --help` lists them", (int)length,
-                        word);
+    if (!setting) return unknown_option(word, length);
     if (value) {
-        if (setting->flag) return complain(EXIT_USAGE, "--%.*s takes no value", (int)length, word);
+        if (setting->type == TYPE_FLAG)
+            return complain(EXIT_USAGE, "--%.*s takes no value", (int)length, word);
         value++;
-    } else if (setting->flag) {
+    } else if (setting->type == TYPE_FLAG) {
         value = "1";
     } else if (*at + 1 < argc && strcmp(argv[*at + 1], "--") != 0) {
         value = argv[++*at];
@@ -97,14 +116,41 @@ int options_read(int argc, char **argv, int *first)
     return 0;
 }
 
+/* A file with something in it that begins as an object does. */
+static const char *file_fault(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    int first;
+
+    if (!file) return strerror(errno);
+    while ((first = getc(file)) == ' ' || first == '\t' || first == '\n' || first == '\r') {
+    }
+    bool failed = ferror(file) != 0;
+    fclose(file);
+    return failed ? "it cannot be read" : first == '{' ? NULL : "it holds no JSON object";
+}
+
+bool options_files_readable(void)
+{
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        const char *path = settings[i].type == TYPE_FILE ? getenv(settings[i].variable) : NULL;
+        const char *fault = path && *path ? file_fault(path) : NULL;
+        if (!fault) continue;
+        complain(EXIT_USAGE, "%s: %s: %s; allowed: %s", settings[i].variable, path, fault,
+                 settings[i].allowed);
+        return false;
+    }
+    return true;
+}
+
 void options_help(void)
 {
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         const struct setting *setting = &settings[i];
         char name[NAME_BYTES];
         option_name(setting, name);
-        printf("  --%s%s\n      %s\n", name, setting->flag ? "" : " VALUE", setting->meaning);
-        if (!setting->flag)
+        printf("  --%s%s\n      %s\n", name, setting->type == TYPE_FLAG ? "" : " VALUE", setting->meaning);
+        if (setting->type != TYPE_FLAG)
             printf("      allowed: %s%s%s\n", setting->allowed, *setting->initial ? "; default: " : "",
                    setting->initial);
         printf("      environment: %s\n", setting->variable);

@@ -119,6 +119,7 @@ int command_record(int argc, char **argv)
     }
     if (status != 0) return status;
     if (!settings_read(&settings, error, sizeof error)) return complain(EXIT_USAGE, "%s", error);
+    if (!options_files_readable()) return EXIT_USAGE;
     if (!find_library(library, sizeof library))
         return complain(EXIT_CANNOT_RECORD, "libcgtrace.so is neither beside this program nor in ../lib");
     if (!find_program(argv[first], program, sizeof program))

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/cmd/suggest.h"
+#include "common/suggest.h"
 #include "common/utf8.h"
 
 struct parser {

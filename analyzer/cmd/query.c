@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "analyzer/cmd/suggest.h"
+#include "common/suggest.h"
 
 #define KIND(name) &query_##name,
 const struct query_kind *const query_kinds[] = {

@@ -1,11 +1,11 @@
 /* The option parser with a command of its own that has every type of option (doc/spec/cli.md 1.2), and
  * did-you-mean. */
+#include "common/suggest.h"
 #include "tests/unit/cmocka_tap.h"
 
 #include <string.h>
 
 #include "analyzer/cmd/commands.h"
-#include "analyzer/cmd/suggest.h"
 
 static bool colours(size_t index, const char **word, const char **about)
 {

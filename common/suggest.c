@@ -1,4 +1,4 @@
-#include "analyzer/cmd/suggest.h"
+#include "common/suggest.h"
 
 #include <string.h>
 

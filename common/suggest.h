@@ -1,6 +1,6 @@
 /* "did you mean": the known word that is nearest to a mistyped one. */
-#ifndef CGTRACE_ANALYZER_CMD_SUGGEST_H
-#define CGTRACE_ANALYZER_CMD_SUGGEST_H
+#ifndef CGTRACE_COMMON_SUGGEST_H
+#define CGTRACE_COMMON_SUGGEST_H
 
 #include <stddef.h>
 
