@@ -1,18 +1,22 @@
 /* What the recorder adds to a launch: cuLaunchKernel on a driver that does nothing, and on the simulated one,
- * bare, recorded, and with the recorder disabled. Batches smaller than a ring, with time for the writer
- * between them; the least of the batches' means, since everything else on the machine only adds. */
+ * bare, recorded without times, and with the recorder disabled; on the simulated one also timed, against a
+ * program that records a pair of events around each launch itself. Batches smaller than a ring and than the
+ * pairs that there are, with time for the writer and the reader between them; the least of the batches'
+ * means, since everything else on the machine only adds. */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tests/bench/child.h"
 
-enum { BATCH = 20000, BATCHES = 40, RUNS = 3 };
+enum { BATCH = 20000, TIMED_BATCH = 1000, BATCHES = 40, RUNS = 3 };
 
 typedef int launch_fn(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
                       void **, void **);
 typedef int retain_fn(void **, int);
+typedef int event_fn(void *, void *);
 
 /* A kernel to launch, where the driver wants a true one. */
 static void *kernel_of(void *driver)
@@ -40,18 +44,28 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static int child(const char *path)
+/* how: "" batches for recording; "timed" small ones; "pair" those with events of the program's own. */
+static int child(const char *path, const char *how)
 {
-    void *driver = dlopen(path, RTLD_NOW);
+    void *driver = dlopen(path, RTLD_NOW), *events[2] = {NULL, NULL};
     if (!driver) return 1;
     launch_fn *launch = (launch_fn *)dlsym(driver, "cuLaunchKernel");
+    event_fn *record = (event_fn *)dlsym(driver, "cuEventRecord");
+    int (*create)(void **, unsigned) = (int (*)(void **, unsigned))dlsym(driver, "cuEventCreate");
     void *kernel = kernel_of(driver);
+    bool pair = !strcmp(how, "pair");
+    int count = *how ? TIMED_BATCH : BATCH;
     double least = 1e9;
+    for (int i = 0; pair && i < 2; i++)
+        if (create(&events[i], 0)) return 1;
     for (int batch = 0; batch < BATCHES; batch++) {
         uint64_t begin = now_ns();
-        for (int i = 0; i < BATCH; i++)
+        for (int i = 0; i < count; i++) {
+            if (pair && record(events[0], NULL)) return 1;
             if (launch(kernel, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL)) return 1;
-        double mean = (double)(now_ns() - begin) / BATCH;
+            if (pair && record(events[1], NULL)) return 1;
+        }
+        double mean = (double)(now_ns() - begin) / count;
         if (mean < least) least = mean;
         usleep(12000);
     }
@@ -59,11 +73,12 @@ static int child(const char *path)
     return 0;
 }
 
-static double least_of(const char *self, const char *driver, const char *environment)
+static double least_of(const char *self, const char *driver, const char *environment, const char *how)
 {
     char command[2048];
     double least = -1;
-    snprintf(command, sizeof command, "env -u LD_PRELOAD %s %s child %s 2>&1", environment, self, driver);
+    snprintf(command, sizeof command, "env -u LD_PRELOAD %s %s child %s '%s' 2>&1", environment, self, driver,
+             how);
     for (int run = 0; run < RUNS; run++) {
         double ns = child_number(command, "NS ");
         if (ns >= 0 && (least < 0 || ns < least)) least = ns;
@@ -71,13 +86,38 @@ static double least_of(const char *self, const char *driver, const char *environ
     return least;
 }
 
+/* On the simulated driver: the costs are its own, what counts is ours against what the two calls cost alone.
+ */
+static int bench_timed(const char *self, const char *driver, const char *folder)
+{
+    char environment[1024];
+    snprintf(environment, sizeof environment,
+             "CGTRACE_TIMING=events CGTRACE_QUIET=1 CGTRACE_OUTPUT=%s/%%p.jsonl SIM_KERNEL_US=0 "
+             "LD_PRELOAD=%s/libcgtrace.so",
+             folder, child_build());
+    double bare = least_of(self, driver, "SIM_KERNEL_US=0", "timed"),
+           pair = least_of(self, driver, "SIM_KERNEL_US=0", "pair"),
+           timed = least_of(self, driver, environment, "timed");
+    if (bare < 0 || pair < 0 || timed < 0) {
+        fprintf(stderr, "%s: a child failed\n", driver);
+        return 1;
+    }
+    printf("# simulated driver: bare %.1f ns, with a pair of events of its own %.1f ns, timed %.1f ns a "
+           "launch\n",
+           bare, pair, timed);
+    printf("BENCH launch_timed_simulated %.1f %.1f %.3f <=2.5 ns\n", timed - bare, pair - bare,
+           (timed - bare) / (pair - bare));
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc > 2 && !strcmp(argv[1], "child")) return child(argv[2]);
+    if (argc > 3 && !strcmp(argv[1], "child")) return child(argv[2], argv[3]);
     char folder[] = "/tmp/bench_launch.XXXXXX", recorded[1024], disabled[1024], driver[512];
     if (!mkdtemp(folder)) return 1;
     snprintf(recorded, sizeof recorded,
-             "CGTRACE_QUIET=1 CGTRACE_OUTPUT=%s/%%p.jsonl SIM_KERNEL_US=0 LD_PRELOAD=%s/libcgtrace.so",
+             "CGTRACE_TIMING=off CGTRACE_QUIET=1 CGTRACE_OUTPUT=%s/%%p.jsonl SIM_KERNEL_US=0 "
+             "LD_PRELOAD=%s/libcgtrace.so",
              folder, child_build());
     snprintf(disabled, sizeof disabled, "CGTRACE_DISABLE=1 SIM_KERNEL_US=0 LD_PRELOAD=%s/libcgtrace.so",
              child_build());
@@ -85,8 +125,8 @@ int main(int argc, char **argv)
     int failed = 0;
     for (int i = 0; i < 2; i++) {
         snprintf(driver, sizeof driver, "%s/%s/libcuda.so.1", child_build(), drivers[i][1]);
-        double bare = least_of(argv[0], driver, "SIM_KERNEL_US=0"),
-               with = least_of(argv[0], driver, recorded), off = least_of(argv[0], driver, disabled);
+        double bare = least_of(argv[0], driver, "SIM_KERNEL_US=0", ""),
+               with = least_of(argv[0], driver, recorded, ""), off = least_of(argv[0], driver, disabled, "");
         if (bare < 0 || with < 0 || off < 0) {
             fprintf(stderr, "%s: a child failed\n", driver);
             failed = 1;
@@ -98,6 +138,7 @@ int main(int argc, char **argv)
         printf("BENCH launch_added_%s %.1f 60 %.3f <=1 ns\n", drivers[i][0], with - bare, (with - bare) / 60);
         printf("BENCH launch_disabled_%s %.1f 5 %.3f <=1 ns\n", drivers[i][0], off - bare, (off - bare) / 5);
     }
+    failed |= bench_timed(argv[0], driver, folder);
     snprintf(driver, sizeof driver, "rm -rf %s", folder);
     return system(driver) || failed;
 }
