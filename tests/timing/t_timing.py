@@ -174,8 +174,16 @@ def analyzed():
         tap.equal(overview['capabilities']['nested_device_time']['level'], 'complete', 'overview: device times are complete')
 
 
+def on_this_driver():
+    """The program that scripts/gpu-check runs on a GPU: here that it runs, and the simulated driver's answers."""
+    with Run([f'{BUILD}/tests/timing/events'], record=False, SIM_KERNELS=None) as run:
+        lines = run.out.decode().splitlines()
+        tap.ok(run.status == 0 and 'Simulated device 0 (not a GPU)' in lines[0] and any('so a pair costs' in l for l in lines),
+               'costs of events and rules of captures can be asked for', run.out.decode()[-500:] + run.err.decode()[-300:])
+
+
 def main():
-    for part in (exact, graphs, endings, refusals, long_runs, budget, memory, processes, analyzed):
+    for part in (on_this_driver, exact, graphs, endings, refusals, long_runs, budget, memory, processes, analyzed):
         part()
     tap.done()
 
