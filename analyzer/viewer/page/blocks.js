@@ -1,7 +1,7 @@
 // Storages as blocks: address or order of allocation by time; and lists made of them.
 import { columns, run } from './data.js';
 import { textOf } from './bytes.js';
-import { bytes, duration } from './format.js';
+import { bytes, tickText } from './format.js';
 import { axisSteps, colors, fitText, FONT, hueIndex } from './paint.js';
 
 let reading = null;
@@ -103,8 +103,9 @@ export function paintBlocks(painter, size, blocks, place, view, selected) {
         if (height > 13 && right - left > 50)
             painter.text(fitText(`${bytes(block.bytes)} ${block.span ?? ''}`, right - left - 8), left + 4, y(block.y + block.bytes / 2), theme.onHue, FONT);
     }
-    for (const tick of axisSteps(view[0], view[1], size.width).ticks) {
-        painter.text(duration(Math.round(tick)), x(tick) + 3, size.height - 8, theme.faint, FONT);
+    const { step, ticks } = axisSteps(view[0], view[1], size.width);
+    for (const tick of ticks) {
+        painter.text(tickText(tick, step), x(tick) + 3, size.height - 8, theme.faint, FONT);
         painter.line([[x(tick), bottom], [x(tick), bottom + 5]], theme.faint);
     }
     return { x, y };

@@ -136,7 +136,7 @@ export function drawCurve(painter, box, view, curve, grouping, options = {}) {
     const covered = Float64Array.from(base, (sum, i) => Math.max(0, curve.live[picked[i].point] - sum));
     stack((point, i) => covered[i], theme.border);
     const line = outline((point) => curve.live[point]);
-    if (line.length) painter.line(line, theme.faint, 0.75);
+    if (line.length && picked.length < box.width / 3) painter.line(line, theme.faint, 0.75); // else it is all strokes
     if (options.scaleToUsed) drawUsed(painter, box, x, y, samples);
     for (const tick of byteSteps(top, box.height)) {
         painter.line([[box.x, y(tick)], [box.x + box.width, y(tick)]], theme.border, 0.5);

@@ -15,6 +15,13 @@ export function duration(ns) {
     return scale === 1 ? String(ns) + ' ns' : figures(value / scale) + ' ' + unit;
 }
 
+// A time on an axis, with as many figures as tell it from its neighbours.
+export function tickText(ns, step) {
+    const [unit, scale] = TIME.findLast(([, least]) => Math.abs(ns) >= least) ?? TIME[0];
+    const figuresNeeded = Math.max(0, Math.ceil(-Math.log10(step / scale) - 1e-9));
+    return (ns / scale).toFixed(Math.min(figuresNeeded, 9)) + ' ' + unit;
+}
+
 export function bytes(count) {
     if (count === null || count === undefined) return '–';
     let value = Number(count);

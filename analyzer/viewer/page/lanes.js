@@ -18,7 +18,7 @@ export class Layout {
     }
     trackTitle(track) {
         if (track.rest) return 'all further ' + (track.clock === undefined ? 'threads' : 'streams');
-        if (track.clock !== undefined) return 'stream ' + track.stream;
+        if (track.clock !== undefined) return /^stream/.test(track.stream) ? track.stream : 'stream ' + track.stream;
         return track.tid === undefined ? 'host (thread not recorded)' : 'thread ' + track.tid;
     }
     clockTitle(number) {

@@ -5,7 +5,7 @@ import { button, choice, commandElement, download, el, note, replace, section } 
 import { allBlocks, blockAt, isLive, paintBlocks, placeBlocks } from './blocks.js';
 import { curveNote, drawCurve, groupsAt, memoryCurve, peakOf, pointAt } from './curve.js';
 import { definitions, queryView, shownOf } from './documents.js';
-import { bytes, count, duration } from './format.js';
+import { bytes, count, duration, tickText } from './format.js';
 import { axisSteps, CanvasPainter, colors, FONT, SvgPainter } from './paint.js';
 import { change, onChange, option, setOption, state } from './state.js';
 import { Table } from './table.js';
@@ -49,7 +49,8 @@ function curveSection(curve, peak) {
         const theme = colors();
         const box = { x: 0, y: 0, width: size.width, height: size.height - 18 };
         const { x } = drawCurve(painter, box, view(), curve, grouping(), { scaleToUsed: option('memory.used', '') === 'yes' });
-        for (const tick of axisSteps(...view(), size.width).ticks) painter.text(duration(Math.round(tick)), x(tick) + 3, size.height - 8, theme.faint, FONT);
+        const { step, ticks } = axisSteps(...view(), size.width);
+        for (const tick of ticks) painter.text(tickText(tick, step), x(tick) + 3, size.height - 8, theme.faint, FONT);
         const mark = (time, color) => { if (time >= view()[0] && time <= view()[1]) painter.line([[x(time), 0], [x(time), box.height]], color, 1.5); };
         if (peak?.peak_timestamp_ns !== null && peak?.peak_timestamp_ns !== undefined) mark(Number(peak.peak_timestamp_ns), theme.accent);
         if (state.at !== null) mark(state.at, theme.select);

@@ -34,7 +34,7 @@ export function selectionBar() {
         if (mine !== turn) return;
         replace(text, name === null ? el('span', { class: 'faint' }, 'Nothing selected') : [
             el('strong', {}, nameElement(name, 80)), ' ',
-            rows.map((row) => el('span', { class: 'sum' }, `${className(row.class)}: ${count(row.count)} × , ${duration(row.total_ns)} `)),
+            rows.map((row) => el('span', { class: 'sum' }, `${className(row.class)}: ${count(row.count)} ×, ${duration(row.total_ns)} in all `)),
             button('Clear', () => change({ name: null, slice: null }), { 'aria-label': 'Clear the selection' }),
         ], state.from === null ? null : [
             el('span', { class: 'sum' }, ` range ${duration(state.to - state.from)} from ${duration(state.from)} `),

@@ -4,6 +4,7 @@ import { title, unitOf, valueText } from './format.js';
 import { change, onChange, state } from './state.js';
 
 const ROWS_AT_A_TIME = 100;
+const FEW_ROWS = 8; // are found by eye
 const live = new Set();
 
 // Rows that stand for the selected name are marked in every table that is on the page.
@@ -64,7 +65,7 @@ export class Table {
             oninput: () => { this.find = search.value.toLowerCase(); this.shown = ROWS_AT_A_TIME; this.draw(); },
         });
         this.element = el('div', { class: 'table' },
-            el('div', { class: 'tools' }, search, options.filters ?? [], this.count,
+            el('div', { class: 'tools' }, rows.length > FEW_ROWS || options.filters ? search : null, options.filters ?? [], this.count,
                 button('CSV', () => download(fileName(options.caption) + '.csv', 'text/csv', csvText(this.columns, this.visible())),
                     { 'aria-label': 'Save ' + options.caption + ' as CSV' })),
             el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': options.caption },
@@ -149,7 +150,7 @@ export class Table {
         replace(this.body, some.map((row) => this.drawRow(row)));
         const total = this.options.total ?? this.rows.length;
         const all = Number(total) === rows.length && some.length === rows.length;
-        this.count.textContent = all ? `${rows.length} rows` : `${some.length} of ${this.find ? rows.length + ' found, ' : ''}${total} shown`;
+        this.count.textContent = all ? `${rows.length} ${rows.length === 1 ? 'row' : 'rows'}` : `${some.length} of ${this.find ? rows.length + ' found, ' : ''}${total} shown`;
         replace(this.more,
             some.length < rows.length ? button('Show more', () => { this.shown *= 4; this.draw(); }) : null,
             Number(total) > this.rows.length && this.options.rest ? note('The page holds ' + this.rows.length + ' of ' + total + '. All of them: ', el('code', {}, this.options.rest)) : null);

@@ -1,7 +1,7 @@
 // Timeline: threads, streams and the memory curve on one axis of time.
 import { run } from './data.js';
 import { announce, button, download, el, note, replace, section } from './dom.js';
-import { bytes, count, duration, shortText } from './format.js';
+import { bytes, count, duration, shortText, tickText } from './format.js';
 import { curveNote, drawCurve, groupsAt, memoryCurve, pointAt } from './curve.js';
 import { HEADER, LANE, Layout, RULER, wholeRange } from './lanes.js';
 import { findSlice, KINDS, lanes, laneOf, levelCount, levelFor, loadLevel } from './levels.js';
@@ -390,11 +390,11 @@ class Timeline {
         if (level) {
             this.noteLevel(level);
             for (const row of this.layout.rows) if (row.track !== undefined) this.paintTrack(painter, size, row, level);
-            this.paintFlows(painter);
         }
         this.paintRange(painter, size);
-        this.paintRuler(painter, size);
         this.paintTitles(painter, size);
+        if (level) this.paintFlows(painter);
+        this.paintRuler(painter, size);
     }
     noteLevel(level) {
         const { slices, untimed } = run.head.timeline;
@@ -432,7 +432,6 @@ class Timeline {
         const { gutter } = this;
         const searching = state.search !== '';
         const selected = state.name === null ? -1 : this.numberOf(state.name);
-        const dimming = searching || state.name !== null;
         const last = level.laneFirst[lane + 1];
         // Bars of less than a pixel or two go into a strip: one drawing, however many they are.
         const strip = new Uint32Array(Math.max(1, Math.ceil(size.width - gutter)));
@@ -445,7 +444,7 @@ class Timeline {
             const width = Math.max(right - left, 1);
             const number = level.name[i];
             const marked = number === selected || (searching && this.matching[number] === 1);
-            const dimmed = dimming && !marked;
+            const dimmed = searching && !marked;
             const hue = this.hueOf(number);
             if (width < 2) {
                 const pixel = Math.min(Math.floor(left - gutter), strip.length - 1);
@@ -495,11 +494,14 @@ class Timeline {
     paintRuler(painter, size) {
         const theme = colors();
         painter.rect(0, 0, size.width, RULER - 4, theme.raised);
-        for (const tick of axisSteps(...this.view, size.width - this.gutter).ticks) {
+        const { step, ticks } = axisSteps(...this.view, size.width - this.gutter);
+        for (const tick of ticks) {
             const x = this.gutter + (tick - this.view[0]) / this.nsPerPixel;
             painter.line([[x, RULER - 8], [x, RULER - 4]], theme.faint);
-            painter.text(duration(Math.round(tick)), x + 3, RULER / 2 - 2, theme.faint, FONT);
+            painter.text(tickText(tick, step), x + 3, RULER / 2 - 2, theme.faint, FONT);
         }
+        painter.rect(0, 0, this.gutter, RULER - 4, theme.raised);
+        painter.text('host time', 6, RULER / 2 - 2, theme.faint, FONT);
         const { measured } = run.head;
         if (!measured) return;
         const left = Math.max(this.gutter, this.gutter + (measured.start_ns - this.view[0]) / this.nsPerPixel);
@@ -523,8 +525,6 @@ class Timeline {
             if (row.shown > 0) painter.text(fitText(row.about, this.gutter - 8), 14, y + HEADER + LANE / 2, theme.faint, FONT);
             painter.line([[0, y + row.height + 2], [size.width, y + row.height + 2]], theme.border, 0.5);
         }
-        painter.rect(0, 0, this.gutter, RULER - 4, theme.raised);
-        painter.text('host time', 6, RULER / 2 - 2, theme.faint, FONT);
     }
     paintMemory(painter, size) {
         const theme = colors();
