@@ -62,8 +62,10 @@ static int unknown(const char *name, bool may_be_program)
     if (may_be_program && find_program(name, program, sizeof program))
         return complain(EXIT_USAGE, "unknown command %s; to run that program: cgtrace record -- %s", name,
                         name);
-    return complain(EXIT_USAGE, "unknown command %s%s%s; `cgtrace help` lists them", name,
-                    search.word ? ": did you mean " : "", search.word ? search.word : "");
+    return complain(
+        EXIT_USAGE,
+        "unknown command %s%s%s; `cgtrace help` lists them, and `cgtrace record -- program` runs a program",
+        name, search.word ? ": did you mean " : "", search.word ? search.word : "");
 }
 
 static int command_help(int argc, char **argv)

@@ -41,7 +41,7 @@ def environment():
 
 def wrong_uses():
     expect('no command', [], 2, 'no command')
-    expect('unknown command', ['trainer'], 2, 'cgtrace record -- trainer')
+    expect('unknown command', ['trainer'], 2, 'cgtrace record -- program')
     expect('unknown option', ['record', '--colour', '--', 'true'], 2, 'unknown option --colour')
     expect('short option', ['record', '-x', '--', 'true'], 2, 'unknown option -x')
     expect('option without its value', ['record', '--output', '--', 'true'], 2, '--output needs a value')
