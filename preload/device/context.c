@@ -98,23 +98,23 @@ static bool make_pairs(struct device_context *context)
 
 bool device_fill(struct device_context *context)
 {
-    uint32_t made = 0;
+    uint32_t had = atomic_load_explicit(&context->made, memory_order_relaxed), made = 0;
 
     if (!make_pairs(context)) return false;
     if (!context->clock.anchor &&
         ASK(cuEventCreate, &context->clock.anchor, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
         return false;
-    for (; made < DEVICE_FILL && context->made < DEVICE_PAIRS; made++) {
-        struct device_pair *pair = &context->pairs[context->made];
+    for (; made < DEVICE_FILL && had + made < DEVICE_PAIRS; made++) {
+        struct device_pair *pair = &context->pairs[had + made];
 
         if (ASK(cuEventCreate, &pair->start, CU_EVENT_DEFAULT) != CUDA_SUCCESS) break;
         if (ASK(cuEventCreate, &pair->end, CU_EVENT_DEFAULT) != CUDA_SUCCESS) {
             ASK(cuEventDestroy_v2, pair->start);
             break;
         }
-        context->made++;
         device_give(context, pair);
     }
+    atomic_store_explicit(&context->made, had + made, memory_order_relaxed);
     return made > 0;
 }
 

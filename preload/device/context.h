@@ -48,10 +48,10 @@ struct device_context {
     _Atomic uint32_t under_way;   /* pairs that are pending or in the reader's queue */
     _Atomic(CUstream) last;       /* stream that was timed last; NULL: none, or destroyed */
     struct device_pair *pairs;    /* DEVICE_PAIRS of them, `made` have events */
-    uint32_t made;
-    uint32_t first, last_one; /* of the reader's queue: 1 + number; 0: empty */
-    uint32_t failures;        /* one after the other */
-    _Atomic uint32_t wanted;  /* 1: pairs are short */
+    _Atomic uint32_t made;        /* changed under the lock */
+    uint32_t first, last_one;     /* of the reader's queue: 1 + number; 0: empty */
+    uint32_t failures;            /* one after the other */
+    _Atomic uint32_t wanted;      /* 1: pairs are short */
     CUcontext handle;
     uint8_t device;
     struct device_clock clock;

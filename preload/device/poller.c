@@ -65,11 +65,14 @@ static bool any_under_way(void)
     return false;
 }
 
-/* ns 0: without a limit, and woken by the first touch; else by work to read. */
+/* Until there is work to read. ns 0: without a limit, and woken by the first touch where that asks for a
+ * sample. */
 static void rest(uint64_t ns)
 {
     atomic_store(&resting, 1);
-    if (!stop && !any_under_way() && (ns || !atomic_load(&device_touched))) futex_wait(&resting, 1, ns);
+    if (!stop && !any_under_way() &&
+        (ns || !session.settings.memory_sample_ms || !atomic_load(&device_touched)))
+        futex_wait(&resting, 1, ns);
     atomic_store(&resting, 0);
 }
 
@@ -162,7 +165,6 @@ static void *poll(void *unused)
             if (!stop) pause_for(look);
         } else {
             look = LOOK_NS;
-            if (!session.settings.memory_sample_ms) atomic_store(&device_touched, false);
             rest(atomic_load(&device_touched) ? session.settings.memory_sample_ms * UINT64_C(1000000) : 0);
         }
     }
