@@ -155,6 +155,7 @@ static void *poll(void *unused)
     uint64_t look = LOOK_NS;
 
     prctl(PR_SET_NAME, "cgtrace-device", 0, 0, 0);
+    record_self.ours = true;
     while (!stop) {
         bool touched = atomic_load(&device_touched);
         uint32_t read = read_all();

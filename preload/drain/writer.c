@@ -102,7 +102,7 @@ static void finish(void)
 
     drain_fix_rate();
     drain_round(&end_tick);
-    end_trace(end_tick, &session_end);
+    end_trace(session_end.last ? session_end.last : end_tick, &session_end);
     /* Release: the trace is in place before it is said so. */
     atomic_store_explicit(&done, 1, memory_order_release);
     futex_wake(&done, INT32_MAX);
@@ -201,7 +201,7 @@ int writer_open(void)
 
     if (!open_state()) return ENOMEM;
     writer.told = true; /* a failure here is the opening's to tell */
-    writer.meta_room = meta_bound() + META_RESERVE;
+    writer.meta_room = strlen(session.header->meta) + META_RESERVE;
     bound = jsonl_region_bound(&writer.state, &session.region);
     if (writer.meta_room + 6 * sizeof session.run.entrypoint + 1024 + bound > WRITER_BUFFER) return EFBIG;
     out = writer.buffer;

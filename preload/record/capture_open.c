@@ -238,10 +238,17 @@ static void reset(void)
     ranges_rewind();
     peers_rewind();
     session.span_block = CAP_SPAN_REGION + 1;
-    session.storage = 0;
     session.measured = false;
     session.writer_failed = false;
     memset(session.lost_type, 0, sizeof session.lost_type);
+}
+
+static void write_meta(void)
+{
+    const struct meta_settled nothing = {.phase = session.run.phase == CG_PHASE_SET_TRAIN ? CG_PHASE_TRAIN
+                                                                                          : CG_PHASE_INFER};
+
+    *meta_write(session.header->meta, &nothing) = '\0';
 }
 
 /* Everything but what belongs to the moment at which the region begins. */
@@ -251,6 +258,7 @@ static const char *prepare(uint64_t generation, bool opener)
 
     reset();
     deferred_open(generation);
+    write_meta(); /* as long as it will be, but for times */
     if (!strings_attach() || !make_rings(opener))
         return refuse("no room for names and a ring in ", session.capture.path, ENOMEM);
     if ((error = writer_open()) != 0) return refuse("cannot write ", session.part.path, error);
@@ -268,8 +276,6 @@ static const char *prepare(uint64_t generation, bool opener)
 static void begin_time(void)
 {
     struct cap_header *header = session.header;
-    const struct meta_settled nothing = {.phase = session.run.phase == CG_PHASE_SET_TRAIN ? CG_PHASE_TRAIN
-                                                                                          : CG_PHASE_INFER};
     uint64_t magic;
 
     session.rate_known = clock_start(&header->clock, &header->first);
@@ -278,7 +284,7 @@ static void begin_time(void)
     atomic_store_explicit(&session.opened, header->clock.tick0, memory_order_relaxed);
     run_describe_time(header->first.realtime_ns);
     session.record_ns_1024 = measure_record();
-    *meta_write(header->meta, &nothing) = '\0';
+    write_meta();
     memcpy(&magic, CAP_MAGIC, sizeof magic);
     /* Release: the magic last, so that a file which has it is whole. */
     atomic_store_explicit((_Atomic uint64_t *)(void *)header->magic, magic, memory_order_release);
@@ -351,18 +357,20 @@ static void add_to_sum(void)
 /* Nobody is in it any more: drained, ended, given back. *stuck: the writer still works on it. */
 static bool close_one(const struct session_end *end, bool *stuck)
 {
+    struct session_end closing = *end;
     uint64_t generation = session.generation, calls = 0;
     bool left = false;
 
+    /* Sequentially consistent: before the loads of what the threads are at (rings_leave). */
+    atomic_store(&record_page->generation, RECORD_GENERATION_NONE);
+    if (session.comes_and_goes) left = rings_leave(generation, &calls);
+    if (left) closing.last = record_tick();
+    atomic_fetch_add_explicit(&session.header->gaps[CAP_GAP_STRADDLING], calls, memory_order_relaxed);
     record_device_drain(generation, end->limit_ms / 2);
     /* Between sessions there is no thread of ours: a process ends with its last one, which must be its own.
      */
     if (session.comes_and_goes && record_backend_thread) record_device_retire();
-    /* Sequentially consistent: before the loads of what the threads are at (rings_leave). */
-    atomic_store(&record_page->generation, RECORD_GENERATION_NONE);
-    if (session.comes_and_goes) left = rings_leave(generation, &calls);
-    atomic_fetch_add_explicit(&session.header->gaps[CAP_GAP_STRADDLING], calls, memory_order_relaxed);
-    *stuck = !writer_finish(end);
+    *stuck = !writer_finish(&closing);
     if (*stuck) return false;
     if (!writer.error) add_to_sum();
     if (session.comes_and_goes) give_back(!left);

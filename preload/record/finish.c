@@ -35,11 +35,11 @@ static void describe_missing(char *out)
     out = jsonl_u64(out, count);
     out = put(out, count == 1 ? " time" : " times");
     if (session.placed.traces > 0) {
-        out = put(out, ", captured are ");
+        out = put(out, ", ");
         out = jsonl_u64(out, session.placed.traces);
-        out = put(out, " of the ");
+        out = put(out, " of ");
         out = jsonl_u64(out, selected);
-        out = put(out, " selected");
+        out = put(out, " selected ones captured");
     } else {
         out = put(out, "; nothing captured");
     }

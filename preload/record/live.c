@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include "preload/record/lock.h"
-#include "preload/record/session.h"
 
 enum { SHARDS = 64, FIRST_SLOTS = 256 };
 
@@ -164,33 +163,40 @@ unsigned live_take_owner(uint64_t owner, struct record_storage *storages, unsign
 
 struct copies {
     struct record_storage *storages;
-    uint32_t room, count;
+    size_t room, count;
 };
+
+static size_t copies_bytes(size_t room)
+{
+    return room * sizeof(struct record_storage);
+}
 
 /* Room for what the shard holds. Called with the lock held; it is open while memory is fetched. */
 static bool make_copies(struct shard *shard, struct copies *copies)
 {
-    while (copies->room < shard->used) {
-        uint32_t room = FIRST_SLOTS;
-        struct record_storage *more;
+    while (copies->room < copies->count + shard->used) {
+        size_t room = copies->room ? copies->room * 2 : 1024;
+        void *more;
 
-        while (room < shard->used)
+        while (room < copies->count + shard->used)
             room *= 2;
         lock_give(&shard->lock);
-        more = map_table(room);
-        if (more && copies->storages) munmap(copies->storages, copies->room * sizeof *more);
-        if (more) *copies = (struct copies){more, room, 0};
+        more =
+            copies->storages
+                ? mremap(copies->storages, copies_bytes(copies->room), copies_bytes(room), MREMAP_MAYMOVE)
+                : mmap(NULL, copies_bytes(room), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         lock_take(&shard->lock);
-        if (!more) return false;
+        if (more == MAP_FAILED) return false;
+        copies->storages = more;
+        copies->room = room;
     }
     return true;
 }
 
-static bool number_shard(struct shard *shard, uint64_t generation, struct copies *copies)
+static bool claim_shard(struct shard *shard, uint64_t generation, struct copies *copies)
 {
     bool room;
 
-    copies->count = 0;
     lock_take(&shard->lock);
     room = make_copies(shard, copies);
     for (uint32_t i = 0; room && i < shard->slots; i++) {
@@ -198,12 +204,36 @@ static bool number_shard(struct shard *shard, uint64_t generation, struct copies
 
         if (!storage->known) continue;
         storage->generation = generation;
-        storage->storage = atomic_fetch_add_explicit(&session.storage, 1, memory_order_relaxed) + 1;
-        storage->alloc_tick = 0; /* before every free */
         copies->storages[copies->count++] = *storage;
     }
     lock_give(&shard->lock);
     return room;
+}
+
+static void sift(struct record_storage *storages, size_t at, size_t count)
+{
+    struct record_storage moved = storages[at];
+
+    for (size_t below; (below = 2 * at + 1) < count; at = below) {
+        if (below + 1 < count && storages[below].storage < storages[below + 1].storage) below++;
+        if (storages[below].storage <= moved.storage) break;
+        storages[at] = storages[below];
+    }
+    storages[at] = moved;
+}
+
+/* By number. Heapsort (Knuth, TAOCP vol. 3, 5.2.3): the C library's sorting allocates memory. */
+static void sort(struct record_storage *storages, size_t count)
+{
+    for (size_t i = count / 2; i-- > 0;)
+        sift(storages, i, count);
+    for (size_t i = count; i-- > 1;) {
+        struct record_storage greatest = storages[0];
+
+        storages[0] = storages[i];
+        storages[i] = greatest;
+        sift(storages, 0, i);
+    }
 }
 
 bool live_show(uint64_t generation, bool (*show)(const struct record_storage *storage))
@@ -211,11 +241,11 @@ bool live_show(uint64_t generation, bool (*show)(const struct record_storage *st
     struct copies copies = {NULL, 0, 0};
     bool good = true;
 
-    for (unsigned s = 0; good && s < SHARDS; s++) {
-        good = number_shard(&shards[s], generation, &copies);
-        for (uint32_t i = 0; good && i < copies.count; i++)
-            good = show(&copies.storages[i]);
-    }
-    if (copies.storages) munmap(copies.storages, copies.room * sizeof *copies.storages);
+    for (unsigned s = 0; good && s < SHARDS; s++)
+        good = claim_shard(&shards[s], generation, &copies);
+    if (good) sort(copies.storages, copies.count);
+    for (size_t i = 0; good && i < copies.count; i++)
+        good = show(&copies.storages[i]);
+    if (copies.storages) munmap(copies.storages, copies_bytes(copies.room));
     return good;
 }

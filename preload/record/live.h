@@ -17,8 +17,8 @@ bool live_take(uint64_t address, struct record_storage *storage);
 /* Takes out up to limit storages of this owner; call again until it returns 0. */
 unsigned live_take_owner(uint64_t owner, struct record_storage *storages, unsigned limit);
 
-/* Gives every storage a number of this session, which is being opened, and shows it with that; no lock is
- * held while it is shown. False: no memory, or show() said so. */
+/* Every storage belongs to this session from now on, which is being opened; then each is shown once, in the
+ * order of their numbers, without a lock held. False: no memory, or show() said so. */
 bool live_show(uint64_t generation, bool (*show)(const struct record_storage *storage));
 
 #endif

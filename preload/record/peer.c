@@ -46,6 +46,7 @@ bool peer_take(struct record_thread *thread)
     if (peer) {
         lock_take(&peer->lock);
         peer->tid = (int32_t)gettid();
+        peer->ours = thread->ours;
         peer->depth = 0;
         peer->generation = 0;
         lock_give(&peer->lock);

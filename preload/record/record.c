@@ -302,14 +302,12 @@ static void begin_storage(struct record_call *call, int result, enum cap_memory_
     bool made = !result && address;
     struct cap_record *slot;
 
+    if (made) storage.storage = atomic_fetch_add_explicit(&session.storage, 1, memory_order_relaxed) + 1;
     storage.alloc_tick = call->begin;
     storage.step = call->thread->step;
     slot = ring_slot(call->thread, RING_MAY_DROP);
     if (slot) {
-        if (made) {
-            storage.storage = atomic_fetch_add_explicit(&session.storage, 1, memory_order_relaxed) + 1;
-            storage.generation = call->thread->generation;
-        }
+        if (made) storage.generation = call->thread->generation;
         fill(slot, call, CAP_ALLOC, result);
         slot->flags = (uint16_t)(kind | call->thread->step | flags | (made ? 0 : CAP_FLAG_NO_STORAGE));
         slot->memory.address = address;

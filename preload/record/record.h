@@ -152,8 +152,8 @@ void record_alloc(struct record_call *call, int result, enum cap_memory_kind kin
  * counted, and the call recorded. */
 struct record_storage {
     uint64_t address, bytes, owner, alloc_tick;
-    uint64_t generation; /* of the session that its allocation is in, 0: in none; its number there: */
-    uint64_t storage;
+    uint64_t storage;    /* its number, of the process: the same in every session */
+    uint64_t generation; /* of the last session that its allocation is in; 0: in none yet */
     int32_t tid;
     uint16_t api, step; /* of the call, and of the span it was made in, CAP_FLAG_STEP form */
     uint8_t kind, device;

@@ -116,8 +116,13 @@ static bool begin_closing(void)
 
 static void close_region(const struct session_end *end)
 {
-    atomic_store_explicit(&open_range, 0, memory_order_relaxed);
+    uint64_t range = atomic_load_explicit(&open_range, memory_order_relaxed);
+
     atomic_fetch_add_explicit(&captured, session_close(end), memory_order_relaxed);
+    /* By then another region may have begun. */
+    if (range)
+        atomic_compare_exchange_strong_explicit(&open_range, &range, 0, memory_order_relaxed,
+                                                memory_order_relaxed);
 }
 
 static bool synchronised_end(void)

@@ -86,6 +86,7 @@ struct record_peer {
     _Atomic uint32_t lock;
     uint64_t generation; /* the last session that it has joined */
     int32_t tid;         /* 0: nobody's */
+    bool ours;           /* not a thread of the program's */
     uint32_t depth;
     struct record_peer *next;
     struct record_open_span stack[RECORD_DEPTH_MAX]; /* depth of them are open */
@@ -112,6 +113,7 @@ struct record_thread {
     uint32_t ring_index;
     int32_t tid;
     uint16_t step;      /* of the innermost span that has one, CAP_FLAG_STEP form */
+    bool ours;          /* a thread of the recorder, not of the program */
     volatile bool busy; /* inside a hook: what happens in there is not recorded again */
     bool any_beyond;    /* see below */
     /* Ranges for which the stack had no place: how many, by number of their stack. While there are some, all

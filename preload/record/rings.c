@@ -282,7 +282,7 @@ bool rings_leave(uint64_t generation, uint64_t *calls)
         if (peer == record_self.peer) continue;
         left &= wait_for_peer(peer, &rest_ns);
         lock_take(&peer->lock);
-        *calls += peer->generation == generation &&
+        *calls += peer->generation == generation && !peer->ours &&
                   atomic_load_explicit(&peer->at, memory_order_relaxed) != RECORD_AT_NOTHING;
         lock_give(&peer->lock);
     }

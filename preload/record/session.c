@@ -35,6 +35,7 @@ static void forget_parent(void)
     file_close(&session.capture);
     file_close(&session.part);
     session.number = 0;
+    session.storage = 0;
     session.placed = (struct session_sum){0};
     live_reset();
     ranges_reset();

@@ -94,7 +94,7 @@ struct session {
     struct ring_view views[CAP_RINGS_MAX];
 
     _Atomic uint32_t span_block; /* next block of span numbers; see span_number() */
-    _Atomic uint64_t storage;    /* last number of a storage */
+    _Atomic uint64_t storage;    /* last number of a storage: of the process, not of the session */
     _Atomic bool writer_failed;
     _Atomic bool
         rate_known; /* the clock's rate is for good: a time in nanoseconds that is told now stays right */
@@ -149,6 +149,7 @@ void session_come_and_go(void);
 
 struct session_end {
     uint64_t tick;      /* end of the region; 0: when the last record was made */
+    uint64_t last;      /* read after the last record was made, where that is known; 0: it is not */
     bool clipped;       /* the region was not ended by the program */
     const char *how;    /* the word for terminal.end */
     const char *reason; /* NULL: complete; else failed */
