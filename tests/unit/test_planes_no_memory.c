@@ -1,46 +1,10 @@
 /* Every plane when memory is short: each allocation of each plane fails once. The plane must say so, leave
- * nothing behind (valgrind tells). */
+ * nothing behind. */
+#include "tests/unit/no_memory.h"
 #include "tests/unit/plane_trace.h"
 
 #include "analyzer/planes/activations.h"
 #include "analyzer/planes/planes.h"
-
-/* The allocators of the C library, reached through functions of ours that can be told to fail. */
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
-#define CAN_FAIL 1
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t count, size_t size);
-extern void *__libc_realloc(void *old, size_t size);
-
-static long allowed = -1; /* allocations until the failing one; -1: none fails */
-
-static bool fails(void)
-{
-    if (allowed > 0)
-        allowed--;
-    else if (allowed == 0)
-        return true;
-    return false;
-}
-
-void *malloc(size_t size)
-{
-    return fails() ? NULL : __libc_malloc(size);
-}
-void *calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __libc_calloc(count, size);
-}
-void *realloc(void *old, size_t size)
-{
-    return fails() ? NULL : __libc_realloc(old, size);
-}
-void *reallocarray(void *old, size_t count, size_t size)
-{
-    size_t bytes;
-    return __builtin_mul_overflow(count, size, &bytes) ? NULL : realloc(old, bytes);
-}
-#endif
 
 #ifdef CAN_FAIL
 
@@ -162,6 +126,7 @@ static void test_each_allocation(void **state)
         long failing = 0, refused = 0;
         for (bool reached = true; reached; failing++) {
             struct planes planes = {.trace = trace};
+            long before = held;
             for (size_t i = 0; i < maker && i < 3; i++)
                 assert_true(makers[i](&planes));
             allowed = failing;
@@ -171,6 +136,7 @@ static void test_each_allocation(void **state)
             if (!reached) assert_true(made);
             refused += !made;
             release(&planes);
+            assert_int_equal(held, before);
             assert_true(failing < 1000);
         }
         /* A list that cannot be made shorter, or a sort that does without room, is no reason to fail. */
