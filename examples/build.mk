@@ -19,12 +19,17 @@ $(EXAMPLE_DIR)/trainer_cuda: examples/trainer_cuda.cu
 	@mkdir -p $(@D)
 	$(NVCC) -O2 -cudart shared -o $@ $<
 
+# The same with the runtime linked into it, as nvcc does by itself: for a real driver alone, so it is built and not run here.
+$(EXAMPLE_DIR)/trainer_cuda_static: examples/trainer_cuda.cu
+	@mkdir -p $(@D)
+	$(NVCC) -O2 -cudart static -o $@ $<
+
 # Rust, where it is: one file, no crate.
 RUSTC := $(shell command -v rustc 2>/dev/null)
 $(EXAMPLE_DIR)/trainer_rs: examples/trainer.rs examples/trainer_kernels.ptx
 	@mkdir -p $(@D)
 	$(RUSTC) -O -D warnings -o $@ $<
 
-EXAMPLE_TARGETS := $(EXAMPLE_DIR)/trainer $(EXAMPLE_DIR)/trainer_nvtx $(EXAMPLE_DIR)/trainer_spans $(EXAMPLE_DIR)/libtrainer_kernels.so $(if $(NVCC),$(EXAMPLE_DIR)/trainer_cuda) $(if $(RUSTC),$(EXAMPLE_DIR)/trainer_rs)
+EXAMPLE_TARGETS := $(EXAMPLE_DIR)/trainer $(EXAMPLE_DIR)/trainer_nvtx $(EXAMPLE_DIR)/trainer_spans $(EXAMPLE_DIR)/libtrainer_kernels.so $(if $(NVCC),$(EXAMPLE_DIR)/trainer_cuda $(EXAMPLE_DIR)/trainer_cuda_static) $(if $(RUSTC),$(EXAMPLE_DIR)/trainer_rs)
 TEST_TARGETS  += $(EXAMPLE_TARGETS)
 EXTRA_TARGETS += $(EXAMPLE_TARGETS)
