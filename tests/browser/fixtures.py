@@ -1,4 +1,5 @@
-"""Traces that the page is tested with; their figures are worked out in t_viewer.py."""
+"""Traces that the page is tested with; their figures are worked out in t_viewer.py and page_test.mjs."""
+import hashlib
 import json
 import os
 import subprocess
@@ -24,6 +25,21 @@ def frame(symbol, offset):
     return dict(module='/opt/app/trainer', build_id='ab12', offset=offset, symbol=symbol)
 
 
+def manifest(entries):
+    """The digest of expected gradients (doc/spec/bundle.md 3)."""
+    digest = hashlib.sha256(b'candle-graph/gradient-manifest/1\0')
+    for entry in entries:
+        for key in ('root', 'key', 'family'):
+            text = entry[key].encode()
+            digest.update(len(text).to_bytes(8, 'little') + text)
+    return 'sha256:' + digest.hexdigest()
+
+
+EXPECTED = [dict(root='vb', key=key, family=family) for key, family in (('encoder.weight', 'encoder'), ('encoder.bias', 'encoder'), ('head.weight', 'head'))]
+CONTRACT = dict(gradients='complete', gradient_contract=dict(manifest_sha256=manifest(EXPECTED), expected=EXPECTED, families=[
+    dict(family='encoder', expectation='active', min_present=1), dict(family='head', expectation='inactive', min_present=0)]))
+SUMMARY = 'Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n90.0,800,2,400.0,400.0,300,500,141.4,gemm\n10.0,80,1,80.0,80.0,80,80,0.0,relu\n'
+
 # Two spans of work with launches on two streams; three storages, one of them kept; samples; measurements.
 SMALL = [
     start('f', 'm', 'forward', 110, step='forward', tid=7),
@@ -46,7 +62,7 @@ SMALL = [
     dict(kind='device_memory', timestamp_ns=400, device='cuda:0', used_bytes=120000, free_bytes=880000, capacity_bytes=1000000),
     dict(kind='tensor', span_id='f', tensor_id='h', label='hidden', shape=[2, 4], dtype='f32', device='cuda:0', category='activation'),
     stats('loss'), stats('logits', non_finite=1),
-    gradient(1, 'encoder.weight', 'present', norm=0.5), gradient(2, 'encoder.bias', 'zero', norm=0.0),
+    gradient(1, 'encoder.weight', 'present', norm=0.5), gradient(2, 'encoder.bias', 'zero', norm=0.0), gradient(3, 'head.weight', 'missing'),
 ]
 END = dict(kind='terminal', outcome='complete', timestamp_ns=20000)
 
@@ -82,7 +98,7 @@ def many(count):
 
 def traces(folder):
     """{name: path} of all traces."""
-    records = region(*SMALL, terminal=END)
+    records = region(*SMALL, terminal=END, contract=CONTRACT)
     open_ended = [r for r in records if r['kind'] != 'span_end']
     open_ended[-1] = failed('killed by signal 9', 20000)
     changed = [dict(r) for r in records]

@@ -267,6 +267,8 @@ async function saved(page, click) {
     ok(csv.split('\r\n')[0].includes('label') && csv.split('\r\n').length === 3 && csv.includes('loss'), 'CSV of what is shown', csv);
     await page.selectOption('.panel:not([hidden]) label:has-text("state") select', 'zero');
     equal((await table(page, 'Gradients')).map((row) => row.key), ['encoder.bias'], 'gradients by state');
+    equal((await table(page, 'Families and what is expected of them')).map((row) => [row.family, row.expectation, row.parameters, row.present, row.missing, row.zero]),
+        [['encoder', 'active', 2, 1, 0, 1], ['head', 'inactive', 1, 0, 1, 0]], 'families against what is expected of them');
     await page.evaluate(() => { location.hash = '#tab=timeline&view=0-1000'; });
     await show(page, 'timeline');
     await settle(page);
@@ -322,6 +324,18 @@ async function saved(page, click) {
     const rows = await table(page, 'By name, the largest differences first');
     equal(rows.filter((row) => row.name === 'gemm' && row.class === 'operations').map((row) => [row.count_before, row.count, row.before_ns, row.after_ns, row.difference_ns, row.change]), [[2, 2, 40, 80, 40, 100]], 'compare: by name');
     await noFaults(page, 'compare');
+}
+
+// ---- reports of Nsight Systems ----
+
+{
+    const page = await open(browser, path('reported'), { hash: '#tab=gpu' });
+    await shown(page, '[data-kind=gpu-kernels] table').first().waitFor();
+    const rows = await table(page, 'rows', '[data-kind=gpu-kernels]');
+    equal(rows.map((row) => [row.name, row.total_ns]), config.gpu_kernels.rows.map((row) => [row.name, row.total_ns]), 'GPU: the kernels of a report');
+    equal(rows.map((row) => row.name), ['gemm', 'relu'], 'GPU: in the order of their time');
+    ok((await page.locator('.selection code').innerText()) === 'cg-analyze query . --kind gpu-status', 'a page in a bundle names the bundle by where it lies');
+    await noFaults(page, 'reports');
 }
 
 // ---- themes, widths, shifts ----

@@ -11,7 +11,7 @@ import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from fixtures import HOSTILE, answer, traces, view  # noqa: E402
+from fixtures import HOSTILE, SUMMARY, answer, traces, view  # noqa: E402
 from cli import Folder, PROGRAM, done, equal, ok, read, run, skip  # noqa: E402
 
 folder = Folder()
@@ -81,6 +81,10 @@ equal(run('view', bundle, '-o', folder('x.html'), '--nsight-dir', folder.path)[0
 status, _, err = run('view', TRACES['small'], '-o', folder('nsight.html'), '--nsight-dir', folder('nowhere'))
 equal((status, json.loads(parts(folder('nsight.html'))['doc-gpu-status'])['status'] if status == 0 else err), (0, 'failed'),
       'reports that cannot be read: the page says so')
+folder.put('nsys/run_cuda_gpu_kern_sum.csv', SUMMARY)
+status, _, err = run('report', TRACES['small'], '--bundle', folder('reported'), '--nsight-dir', folder('nsys'))
+equal(status, 0, 'a bundle with reports')
+PAGES['reported'] = os.path.join(folder('reported'), 'viewer.html')
 PAGES['compared'] = view(TRACES['slower'], folder('compared.html'), '--against', TRACES['small'])
 
 # ---- in the browser ----
@@ -96,7 +100,8 @@ if reason:
 trace = TRACES['small']
 config = dict(pages=PAGES, folder=folder.path, program=PROGRAM, hostile=HOSTILE, screenshots=os.environ.get('SCREENSHOTS'),
               overview=answer(trace, 'overview'), memory=answer(trace, 'query', '--kind', 'memory')['result'],
-              **{kind: answer(trace, 'query', '--kind', kind)['result'] for kind in ('kernels', 'copies', 'api')})
+              **{kind: answer(trace, 'query', '--kind', kind)['result'] for kind in ('kernels', 'copies', 'api')},
+              gpu_kernels=answer(folder('reported'), 'query', '--kind', 'gpu-kernels')['result'])
 folder.put('config.json', json.dumps(config))
 p = subprocess.run([node, 'page_test.mjs', folder('config.json')], cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=900)
 print(p.stdout.decode(errors='replace'), end='')

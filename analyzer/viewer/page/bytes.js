@@ -29,9 +29,9 @@ export function part(name) {
     return unpacked.get(name);
 }
 
+// Lets go of the bytes of a part that was decoded into something else.
 export function forget(name) {
-    unpacked.set(name, Promise.reject(new Error('part ' + name + ' was given back')));
-    unpacked.get(name).catch(() => {});
+    unpacked.delete(name);
 }
 
 // Reads the numbers and texts of one column (analyzer/viewer/buffer.h).

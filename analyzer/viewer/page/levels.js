@@ -1,4 +1,5 @@
 // Levels of detail of the timeline (analyzer/viewer/levels.h): level 0 is the finest.
+import { forget } from './bytes.js';
 import { columns, run } from './data.js';
 
 export const KINDS = ['span', 'op', 'interval'];
@@ -69,6 +70,7 @@ async function decode(number) {
         }
         level.laneFirst[lane + 1] = at;
     }
+    forget('level-' + number);
     return level;
 }
 

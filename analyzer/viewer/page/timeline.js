@@ -1,5 +1,5 @@
 // Timeline: threads, streams and the memory curve on one axis of time.
-import { run } from './data.js';
+import { analyze, run } from './data.js';
 import { announce, button, download, el, note, replace, section } from './dom.js';
 import { bytes, count, duration, shortText, tickText } from './format.js';
 import { curveNote, drawCurve, groupsAt, memoryCurve, pointAt } from './curve.js';
@@ -11,6 +11,7 @@ import { sliceView, flowsOf } from './slices.js';
 import { change, onChange, state } from './state.js';
 import { Table } from './table.js';
 
+const BYTES_OF_SLICE = 14; // of a page, about
 let timeline = null;
 
 class Timeline {
@@ -402,7 +403,7 @@ class Timeline {
         this.levelNote.textContent = `${count(level.count)} of ${count(slices)} slices shown` +
             (level.bucket && hidden > 0 ? ` at this zoom: of those that begin within ${duration(level.bucket)} of one another the longest, with their number` : '') +
             (untimed ? `; ${count(untimed)} operations have no time` : '') +
-            (run.head.timeline.levels[0].bucket_ns ? `. The page holds ${count(run.head.timeline.levels[0].entries)}; all of them: cg-analyze view --max-size, or a shorter capture` : '');
+            (run.head.timeline.levels[0].bucket_ns ? `. The page holds ${count(run.head.timeline.levels[0].entries)}; all of them: ` + analyze('view', run.head.input, '--max-size', Math.ceil((slices * BYTES_OF_SLICE) / 1e6) * 1e6, '-o', 'large.html') : '');
     }
     paintTrack(painter, size, row, level) {
         const track = run.head.timeline.tracks[row.track];
