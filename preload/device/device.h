@@ -72,6 +72,10 @@ static inline void device_uses_pool(uint8_t device)
         atomic_fetch_or_explicit(set, bit, memory_order_relaxed);
 }
 
+/* What the pool of stream-ordered allocations holds, and what of that is allocated; UINT64_MAX: not known, as
+ * where the program makes none. A driver call or two: not for fast paths. */
+void device_ask_pool(uint8_t device, uint64_t *reserved, uint64_t *used);
+
 /* Right before the real call. Reads the clock anew, so that the call's host time does not hold ours. */
 static inline void device_begin(struct device_timer *timer, struct record_call *call,
                                 const struct device_stream *stream)

@@ -6,21 +6,19 @@
 
 _Atomic uint64_t device_pools[256 / 64];
 
-/* What stream-ordered allocations of the device hold; not known where the program makes none. */
-static void ask_pool(struct record_device_memory *memory)
+void device_ask_pool(uint8_t device, uint64_t *reserved, uint64_t *used)
 {
     CUmemoryPool pool;
     cuuint64_t value;
 
-    if (!(atomic_load_explicit(&device_pools[memory->device / 64], memory_order_relaxed) >>
-              memory->device % 64 &
-          1) ||
-        ASK(cuDeviceGetMemPool, &pool, memory->device) != CUDA_SUCCESS)
+    *reserved = *used = UINT64_MAX;
+    if (!(atomic_load_explicit(&device_pools[device / 64], memory_order_relaxed) >> device % 64 & 1) ||
+        ASK(cuDeviceGetMemPool, &pool, device) != CUDA_SUCCESS)
         return;
     if (ASK(cuMemPoolGetAttribute, pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &value) == CUDA_SUCCESS)
-        memory->reserved = value;
+        *reserved = value;
     if (ASK(cuMemPoolGetAttribute, pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &value) == CUDA_SUCCESS)
-        memory->pool_used = value;
+        *used = value;
 }
 
 /* With the lock. cuMemGetInfo is no call that a capture forbids, and our visit would allow it if it were. */
@@ -38,7 +36,7 @@ static bool ask(struct device_context *context, struct record_device_memory *mem
                                             .reserved = UINT64_MAX,
                                             .capacity = total,
                                             .pool_used = UINT64_MAX};
-    if (known) ask_pool(memory);
+    if (known) device_ask_pool(memory->device, &memory->reserved, &memory->pool_used);
     device_leave(&visit);
     return known;
 }

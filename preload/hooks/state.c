@@ -252,8 +252,11 @@ void hook_sample(struct record_call *call)
     if (call->outside || atomic_load_explicit(&hook_captures, memory_order_relaxed) > 0) return;
     int kept = errno;
     size_t free_bytes = 0, total = 0;
+    uint64_t reserved, used;
     uint8_t device = hook_device();
-    if (device != CAP_NO_DEVICE && ASK(cuMemGetInfo_v2, &free_bytes, &total) == CUDA_SUCCESS)
-        record_sample(call, device, total - free_bytes, free_bytes, UINT64_MAX, total);
+    if (device != CAP_NO_DEVICE && ASK(cuMemGetInfo_v2, &free_bytes, &total) == CUDA_SUCCESS) {
+        device_ask_pool(device, &reserved, &used);
+        record_sample(call, device, total - free_bytes, free_bytes, reserved, total);
+    }
     errno = kept;
 }

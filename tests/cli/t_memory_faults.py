@@ -92,6 +92,15 @@ oom(result.traces[0], said['asked'], said['alive'], 'more_than_free', 'oom')
 equal(query(result.traces[0], 'leaks')['totals']['storages'], 0, 'oom: and no leak')
 result, said = record('fragmented', SIM_FAIL='cuMemAlloc_v2:11:2')
 oom(result.traces[0], said['asked'], said['alive'], 'fits_in_free', 'fragmented', before=13)
+result, said = record('pool')
+answer = query(result.traces[0], 'oom')
+row = answer['rows'][0]
+equal((answer['total'], row['requested_bytes'], row['verdict'], row['pool']), (1, 40 * MIB, 'more_than_free', dict(reserved_bytes=said['held'] + said['kept'], live_bytes=said['kept'], held_back_bytes=said['held'])),
+      'pool: what it held back')
+equal((row['live']['bytes'], row['live']['used_and_in_no_storage_bytes']), (12 * MIB + said['kept'], said['held']), 'pool: is what the device has in use beyond all storages')
+rows = [r for r in query(result.traces[0], 'ledger')['rows'] if r['timestamp_ns'] == row['device_memory']['timestamp_ns']]
+equal([(r['logical_bytes'], r['logical_in_pools_bytes'], r['reserved_bytes'], r['attributed_bytes'], r['unattributed_bytes']) for r in rows],
+      [(12 * MIB + said['kept'], said['kept'], said['held'] + said['kept'], 12 * MIB + said['held'] + said['kept'], 0)], 'pool: the ledger attributes it')
 result, said = record('oom-fork')
 equal((len(result.traces), said['child']), (1, 0), 'oom in a fork: the child has a trace')
 oom(result.traces[0], said['asked'], said['alive'], 'more_than_free', 'oom in a fork', before=13)

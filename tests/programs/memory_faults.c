@@ -1,5 +1,5 @@
 /* Training steps with one planted fault of memory, which the program prints: what it leaked, or what was
- * asked for when memory ran out. usage: memory_faults leak | oom | fragmented | oom-fork | oom-kill */
+ * asked for when memory ran out. usage: memory_faults leak | oom | fragmented | pool | oom-fork | oom-kill */
 #include "target.h"
 
 #include <nvtx3/nvToolsExt.h>
@@ -88,6 +88,29 @@ static void run_out(size_t bytes)
     nvtxRangePop();
 }
 
+/* A pool that keeps what is freed: what it holds back is missing elsewhere. */
+static void pool_keeps(void)
+{
+    cuuint64_t everything = UINT64_MAX;
+    CUdeviceptr kept, freed, large;
+    CUmemoryPool pool;
+    CUstream stream;
+    CU(cuDeviceGetDefaultMemPool(&pool, 0));
+    CU(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &everything));
+    CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    nvtxRangePushA("batch");
+    CU(cuMemAllocAsync(&kept, 4 * MIB, stream));
+    CU(cuMemAllocAsync(&freed, 20 * MIB, stream));
+    CU(cuMemFreeAsync(freed, stream));
+    CU(cuStreamSynchronize(stream));
+    SHOW(cuMemAlloc(&large, 40 * MIB));
+    printf("held %d kept %d\n", 20 * MIB, 4 * MIB);
+    CU(cuMemFreeAsync(kept, stream));
+    CU(cuStreamSynchronize(stream));
+    nvtxRangePop();
+    CU(cuStreamDestroy(stream));
+}
+
 static void in_child(size_t bytes)
 {
     pid_t child = fork();
@@ -116,6 +139,8 @@ int main(int count, char **words)
     if (strcmp(fault, "leak") == 0) {
         train(true);
         printf("leaked %lld\n", leaked);
+    } else if (strcmp(fault, "pool") == 0) {
+        pool_keeps();
     } else if (strcmp(fault, "fragmented") == 0) {
         run_out((size_t)8 * MIB); /* less than is free: the driver is told to fail this call */
     } else {
