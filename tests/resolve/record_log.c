@@ -162,10 +162,10 @@ _Atomic uint8_t device_mode = DEVICE_OFF;
 _Atomic bool device_touched;
 _Atomic uint64_t device_pools[256 / 64];
 _Thread_local struct device_thread device_thread;
-void device_ask_pool(uint8_t device, uint64_t *reserved, uint64_t *used)
+void device_ask_pool(uint8_t device, uint64_t *reserved, uint64_t *pool_used)
 {
     (void)device;
-    *reserved = *used = UINT64_MAX;
+    *reserved = *pool_used = UINT64_MAX;
 }
 void device_touch_slow(void)
 {
