@@ -323,6 +323,9 @@ async function saved(page, click) {
     await shown(page, 'table').first().waitFor();
     const rows = await table(page, 'By name, the largest differences first');
     equal(rows.filter((row) => row.name === 'gemm' && row.class === 'operations').map((row) => [row.count_before, row.count, row.before_ns, row.after_ns, row.difference_ns, row.change]), [[2, 2, 40, 80, 40, 100]], 'compare: by name');
+    equal((await table(page, 'Headline')).map((row) => row.change), [0, 0, 0, 0, '–', 0], 'compare: what did not change');
+    equal((await table(page, 'Bytes allocated by path, the largest differences first')).map((row) => [row.path, row.before_bytes, row.after_bytes]),
+        [['root › measured › forward › cuMemAlloc', 5120, 5120], ['root › measured › backward › cuMemAlloc', 2048, 2048]], 'compare: bytes by path');
     await noFaults(page, 'compare');
 }
 

@@ -1,6 +1,7 @@
 // Compare: this run beside another one, by headline and by name.
 import { analyze, answer, className, costRows, run } from './data.js';
 import { commandElement, el, note, section } from './dom.js';
+import { callTree, pathOf } from './flame.js';
 import { valueText } from './format.js';
 import { Table } from './table.js';
 
@@ -10,7 +11,8 @@ function change(a, b) {
 }
 
 function changeText(row) {
-    if (row.change === null) return row.before === 0 || row.before === null ? 'new' : row.after === 0 ? 'gone' : '–';
+    const [before, after] = [Number(row.before ?? 0), Number(row.after ?? 0)];
+    if (row.change === null || after === 0) return before === after ? '–' : before === 0 ? 'new' : 'gone';
     return (row.change > 0 ? '+' : row.change < 0 ? '−' : '') + Math.abs(row.change).toFixed(1) + ' %';
 }
 
@@ -54,12 +56,31 @@ function byName(before, after) {
     }).element;
 }
 
+// Bytes allocated by path of spans and calls.
+async function byPath() {
+    const rows = new Map();
+    for (const [which, nodes] of [['before', await callTree('tree', 'b-')], ['after', await callTree('tree')]])
+        for (const node of nodes.filter((one) => one.allocations > 0)) {
+            const path = pathOf(node).join(' › ');
+            if (!rows.has(path)) rows.set(path, { name: node.name, path, allocations_before: 0, allocations: 0, before_bytes: 0, after_bytes: 0 });
+            const row = rows.get(path);
+            row['allocations' + (which === 'before' ? '_before' : '')] += node.allocations;
+            row[which + '_bytes'] += node.bytes;
+        }
+    const list = [...rows.values()].map((row) => ({ ...row, difference_bytes: row.after_bytes - row.before_bytes, change: change(row.before_bytes, row.after_bytes), before: row.before_bytes, after: row.after_bytes }))
+        .sort((a, b) => Math.abs(b.difference_bytes) - Math.abs(a.difference_bytes));
+    return list.length === 0 ? note('No storage was recorded.') : new Table(list, {
+        caption: 'Bytes allocated by path, the largest differences first',
+        columns: [{ key: 'path' }, { key: 'allocations_before' }, { key: 'allocations', label: 'allocations after' }, { key: 'before_bytes' }, { key: 'after_bytes' }, { key: 'difference_bytes' }, { key: 'change', value: changeText }],
+    }).element;
+}
+
 export async function compareTab() {
     if (!run.other) return note('This page shows one run. For two: ', el('code', {}, analyze('view', run.head.input, '--against', 'OTHER', '-o', 'change.html')));
     const [before, after] = await Promise.all([answer('overview', 'b-'), answer('overview')]);
     const [costsBefore, costsAfter] = await Promise.all([costRows('b-'), costRows()]);
     return el('div', {},
         note('Before: ', el('bdi', {}, run.other.head.input), ' (', el('bdi', {}, run.other.head.run.run_id), '). After: ', el('bdi', {}, run.head.input), '. One run against one: whether a difference is more than noise is what cg-analyze compare tells from several.'),
-        section('Headline', headline(before, after)), section('Names', byName(costsBefore, costsAfter)),
+        section('Headline', headline(before, after)), section('Names', byName(costsBefore, costsAfter)), section('Memory', await byPath()),
         commandElement(analyze('compare', '--unverified-traces', '--baseline', run.other.head.input, '--candidate', run.head.input)));
 }

@@ -12,9 +12,10 @@ const PATHS_LISTED = 2000;
 const MEASURES = [['self_ns', 'time on the host'], ['bytes', 'bytes allocated'], ['peak_bytes', 'bytes live at the peak'], ['allocations', 'number of allocations']];
 const trees = new Map();
 
-async function read(part) {
-    const [parent, name, number, total, self, allocations, size, peak] = await columns(part);
-    const nameOf = part === 'stacks' ? await frameNames() : (index) => run.names[index];
+async function read(part, prefix) {
+    const [parent, name, number, total, self, allocations, size, peak] = await columns(part, prefix);
+    const names = prefix ? run.other.names : run.names;
+    const nameOf = part === 'stacks' ? await frameNames() : (index) => names[index];
     const nodes = [];
     while (!parent.done) {
         const above = parent.number();
@@ -39,9 +40,10 @@ async function frameNames() {
     return (index) => names[index];
 }
 
-export function callTree(part = 'tree') {
-    if (!trees.has(part)) trees.set(part, read(part));
-    return trees.get(part);
+export function callTree(part = 'tree', prefix = '') {
+    const key = prefix + part;
+    if (!trees.has(key)) trees.set(key, read(part, prefix));
+    return trees.get(key);
 }
 
 // Sums of a measure with everything below: children come after their parents.
@@ -66,7 +68,7 @@ function layout(root, width) {
     return boxes;
 }
 
-function pathOf(node) {
+export function pathOf(node) {
     const path = [];
     for (let at = node; at.parent; at = at.parent) path.unshift(at.name);
     return path;

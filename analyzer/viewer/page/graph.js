@@ -61,20 +61,27 @@ function drawGraph(name, edges) {
     const width = 3 * BOX.width + 2 * 150;
     const middle = height / 2 - BOX.height / 2;
     const yOf = (list, i) => height / 2 - (list.length * (BOX.height + BOX.gap) - BOX.gap) / 2 + i * (BOX.height + BOX.gap);
-    const arrow = (x0, y0, x1, y1, edge) => [
+    // The figures stand at the outer end, where the lines are apart.
+    const arrow = (x0, y0, x1, y1, edge, outer) => [
         svgElement('path', {
             d: `M${x0} ${y0}C${x0 + 70} ${y0} ${x1 - 70} ${y1} ${x1} ${y1}`, fill: 'none', stroke: edge.kind === 'call' ? theme.text : theme.accent,
             'stroke-width': 1.4, 'stroke-dasharray': edge.kind === 'data' ? '5 4' : null,
         }),
-        svgElement('text', { x: (x0 + x1) / 2, y: (y0 + y1) / 2 - 4, 'text-anchor': 'middle', 'font-size': 10, fill: theme.faint },
+        svgElement('text', { x: outer === 'left' ? x0 + 6 : x1 - 6, y: (outer === 'left' ? y0 : y1) - 5, 'text-anchor': outer === 'left' ? 'start' : 'end', 'font-size': 10, fill: theme.faint },
             `${count(edge.count)} ×` + (edge.total_ns === null ? '' : ' ' + duration(edge.total_ns))),
     ];
     const center = BOX.width + 150;
     return svgElement('svg', { class: 'graph', viewBox: `0 0 ${width} ${height}`, width, height, role: 'group', 'aria-label': 'Neighbours of ' + name.slice(0, 200), xmlns: 'http://www.w3.org/2000/svg' },
-        before.map((one, i) => arrow(BOX.width, yOf(before, i) + BOX.height / 2, center, middle + BOX.height / 2, one.edge)),
-        after.map((one, i) => arrow(center + BOX.width, middle + BOX.height / 2, center + BOX.width + 150, yOf(after, i) + BOX.height / 2, one.edge)),
+        before.map((one, i) => arrow(BOX.width, yOf(before, i) + BOX.height / 2, center, middle + BOX.height / 2, one.edge, 'left')),
+        after.map((one, i) => arrow(center + BOX.width, middle + BOX.height / 2, center + BOX.width + 150, yOf(after, i) + BOX.height / 2, one.edge, 'right')),
         before.map((one, i) => box(one.name, 0, yOf(before, i), false)), box(name, center, middle, true),
         after.map((one, i) => box(one.name, center + BOX.width + 150, yOf(after, i), false)));
+}
+
+function busiest(edges) {
+    const neighbours = new Map();
+    for (const edge of edges) for (const name of [edge.from, edge.to]) neighbours.set(name, (neighbours.get(name) ?? 0) + 1);
+    return [...neighbours].reduce((best, one) => (one[1] > best[1] ? one : best))[0];
 }
 
 export async function graphTab() {
@@ -82,15 +89,15 @@ export async function graphTab() {
     const place = el('div');
     const draw = () => {
         if (edges.length === 0) return replace(place, note('No call and no data edge was recorded.'));
-        const name = state.name ?? [...edges].sort((a, b) => (b.total_ns ?? 0) - (a.total_ns ?? 0))[0].from;
+        const name = state.name ?? busiest(edges);
         const near = edges.filter((edge) => edge.from === name || edge.to === name);
         const sides = [['call', 'from'], ['call', 'to'], ['data', 'from'], ['data', 'to']].map(([kind, end]) => sideOf(edges, kind, end, name).all.length);
         const drawn = sides.reduce((sum, size) => sum + Math.min(size, SHOWN), 0);
         const total = sides.reduce((sum, size) => sum + size, 0);
         const graph = drawGraph(name, edges);
-        replace(place, state.name === null ? note('Nothing is selected: this is the caller of what took most time.') : null,
+        replace(place, state.name === null ? note('Nothing is selected: this name has the most neighbours.') : null,
             el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Graph' }, graph),
-            el('div', { class: 'tools' }, el('span', { class: 'count' }, drawn < total ? `${drawn} of ${total} neighbours drawn, the rest is in the table` : `${total} neighbours`),
+            el('div', { class: 'tools' }, el('span', { class: 'count' }, drawn < total ? `${drawn} of ${total} neighbours drawn, the rest is in the table` : `${total} ${total === 1 ? 'neighbour' : 'neighbours'}`),
                 button('SVG', () => download('graph.svg', 'image/svg+xml', new XMLSerializer().serializeToString(graph)), { 'aria-label': 'Save the graph as SVG' })),
             note('Solid: calls. Dashed: data. To the left who calls or feeds, to the right who is called or fed.'),
             new Table(near, { caption: 'Edges of the selection', columns: ['from', 'to', 'kind', 'count', 'total_ns'].map((key) => ({ key })), select: (row) => ({ name: row.from === name ? row.to : row.from }) }).element,
