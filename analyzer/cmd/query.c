@@ -20,6 +20,26 @@ bool query_kind_words(size_t index, const char **word, const char **about)
     return true;
 }
 
+static bool occurs(cg_str string, const cg_str *column, size_t rows)
+{
+    for (size_t i = 0; i < rows; i++)
+        if (column[i] == string) return true;
+    return false;
+}
+
+int query_device(const struct query *query, cg_str *device, struct cg_error *error)
+{
+    const struct option_value *option = argument(query->arguments, "device");
+    const struct cg_trace *trace = query->input->trace;
+    *device = option->given ? trace_find(trace, option->text, strlen(option->text)) : CG_ABSENT;
+    if (!option->given ||
+        (*device != CG_ABSENT && (occurs(*device, trace->memory.device, trace->memory.rows) ||
+                                  occurs(*device, trace->device_memory.device, trace->device_memory.rows))))
+        return 0;
+    return cg_fail(error, CG_EXIT_INPUT, "%s: no memory in the trace is on a device '%s'",
+                   query->input->requested_path, option->text);
+}
+
 bool query_kind_has(const struct query_kind *kind, const char *option)
 {
     static const char *const paging[] = {"label", "label-prefix", "offset", "limit", "all"};

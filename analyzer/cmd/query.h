@@ -68,6 +68,9 @@ document_emitter page_displayed, page_limit, page_matched, page_next_offset, pag
 
 /* Does the filter keep this name? It is the parts joined together. True without a filter. */
 bool query_keeps(const struct query *query, const struct cg_text *parts, size_t count);
+/* The device that --device names, CG_ABSENT without it; CG_EXIT_INPUT when the trace's memory has no such
+ * device. */
+int query_device(const struct query *query, cg_str *device, struct cg_error *error);
 /* Does the kind have this option? */
 bool query_kind_has(const struct query_kind *kind, const char *option);
 bool query_filtered(const struct query *query);

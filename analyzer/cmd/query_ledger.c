@@ -27,12 +27,10 @@ static void release(struct query *query)
 
 static int prepare(struct query *query, struct cg_error *error)
 {
-    const struct option_value *device = argument(query->arguments, "device");
     const struct cg_trace *trace = query->input->trace;
-    cg_str wanted = device->given ? trace_find(trace, device->text, strlen(device->text)) : CG_ABSENT;
-    if (device->given && wanted == CG_ABSENT)
-        return cg_fail(error, CG_EXIT_INPUT, "%s: nothing in the trace is on a device '%s'",
-                       query->input->requested_path, device->text);
+    cg_str wanted;
+    int status = query_device(query, &wanted, error);
+    if (status != 0) return status;
     struct ledger *ledger = calloc(1, sizeof *ledger);
     query->state = ledger;
     if (!ledger) return cg_out_of_memory(error);

@@ -70,10 +70,16 @@ static struct storage_view view_of(const struct storages *storages)
 
 /* ---- options ---- */
 
-/* A name that the trace may not have: then nothing has it. */
-static cg_str find_text(const struct cg_trace *trace, const char *text)
+static int find_step_span(const struct query *query, struct storages *storages, struct cg_error *error)
 {
-    return trace_find(trace, text, strlen(text));
+    const struct option_value *span = argument(query->arguments, "step-span");
+    const struct cg_trace *trace = storages->trace;
+    if (!span->given) return 0;
+    storages->step_span = trace_find(trace, span->text, strlen(span->text));
+    for (size_t i = 0; storages->step_span != CG_ABSENT && i < trace->span.rows; i++)
+        if (trace->span.name[i] == storages->step_span) return 0;
+    return cg_fail(error, CG_EXIT_INPUT, "%s: no span is named '%s'", query->input->requested_path,
+                   span->text);
 }
 
 static enum storage_grouping grouping_of(const struct option_value *by)
@@ -86,25 +92,17 @@ static enum storage_grouping grouping_of(const struct option_value *by)
 
 static int read_options(const struct query *query, struct storages *storages, struct cg_error *error)
 {
-    const struct option_value *device = argument(query->arguments, "device"),
-                              *span = argument(query->arguments, "step-span"),
-                              *within = argument(query->arguments, "within-events"),
+    const struct option_value *within = argument(query->arguments, "within-events"),
                               *file = argument(query->arguments, "suppressions");
 
     storages->by = grouping_of(argument(query->arguments, "by"));
     storages->after_steps = argument(query->arguments, "after-steps")->number;
     storages->within_events = within->given ? within->number : 1;
     storages->minimum_bytes = argument(query->arguments, "min-bytes")->number;
-    if (device->given) storages->device = find_text(storages->trace, device->text);
-    if (span->given) storages->step_span = find_text(storages->trace, span->text);
-    if (device->given && storages->device == CG_ABSENT)
-        return cg_fail(error, CG_EXIT_INPUT, "%s: nothing in the trace is on a device '%s'",
-                       query->input->requested_path, device->text);
-    if (span->given && storages->step_span == CG_ABSENT)
-        return cg_fail(error, CG_EXIT_INPUT, "%s: no span is named '%s'", query->input->requested_path,
-                       span->text);
-    if (!file->given) return 0;
-    int status = output_check(argument(query->arguments, "output")->text, NULL, &file->text, 1, error);
+    int status = query_device(query, &storages->device, error);
+    if (status == 0) status = find_step_span(query, storages, error);
+    if (status != 0 || !file->given) return status;
+    status = output_check(argument(query->arguments, "output")->text, NULL, &file->text, 1, error);
     return status != 0 ? status : suppressions_read(file->text, &storages->suppressions, error);
 }
 

@@ -182,7 +182,8 @@ equal(run('query', path, '--kind', 'leaks', '--suppressions', patterns, '-o', pa
 
 # ---- what is refused ----
 for words, status in ((['--kind', 'leaks', '--within-events', '1'], 2), (['--kind', 'peak', '--suppressions', patterns], 2), (['--kind', 'memory', '--by', 'span'], 2), (['--kind', 'oom', '--by', 'span'], 2),
-                      (['--kind', 'leaks', '--by', 'color'], 2), (['--kind', 'leaks', '--after-steps', '0'], 2), (['--kind', 'leaks', '--device', 'cuda:9'], 3), (['--kind', 'leaks', '--step-span', 'none'], 3)):
+                      (['--kind', 'leaks', '--by', 'color'], 2), (['--kind', 'leaks', '--after-steps', '0'], 2), (['--kind', 'leaks', '--device', 'cuda:9'], 3), (['--kind', 'leaks', '--step-span', 'none'], 3),
+                      (['--kind', 'leaks', '--device', 'encoder'], 3), (['--kind', 'ledger', '--device', 'encoder'], 3), (['--kind', 'leaks', '--step-span', 'cuda:0'], 3)):
     got, out, err = run('query', path, *words)
     ok((got, out, err.count('\n')) == (status, '', 1), f'refused: {" ".join(words)}', (got, err))
 
