@@ -5,6 +5,7 @@
 #include "common/dense.h"
 #include "common/json_doc.h"
 #include "common/jsonl_parts.h"
+#include "common/utf8.h"
 
 #define OP_KEY(id, wire, type, presence, argument, meaning)              KEYS(op, id, wire)
 #define TENSOR_KEY(id, wire, type, presence, argument, meaning)          KEYS(tensor, id, wire)
@@ -271,11 +272,11 @@ static bool stats_valid(const struct jsonl_state *state, uint32_t label, const s
 {
     uint64_t product = 1;
     uint32_t head;
+    const char *text = jsonl_string_at(state, label, &head);
 
-    jsonl_string_at(state, label, &head);
     for (size_t i = 0; i < rank; i++)
         if (__builtin_mul_overflow(product, shape[i], &product)) return false;
-    return CAP_STRING_LENGTH(head) > 0 && product == stats->elements &&
+    return !utf8_blank(text, CAP_STRING_LENGTH(head)) && product == stats->elements &&
            stats->non_finite <= stats->elements && isfinite(stats->rms) && isfinite(stats->abs_max) &&
            isfinite(stats->mean) && stats->rms >= 0 && stats->abs_max >= 0;
 }

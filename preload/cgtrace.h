@@ -61,7 +61,7 @@
     R(CGTRACE_E_THREAD, -7, "the span was begun by another thread")                                          \
     R(CGTRACE_E_ORDER, -8, "spans that were begun inside of it are still open")                              \
     R(CGTRACE_E_PARENT, -9, "the caller is not the span directly around the callee")                         \
-    R(CGTRACE_E_MEASURED, -10, "the capture has its measured region")                                        \
+    R(CGTRACE_E_MEASURED, -10, "the capture has its measured region, or ends without the one it is to have") \
     R(CGTRACE_E_STORAGE, -11, "the storage is not alive, or alive with other bytes or this very tensor")     \
     R(CGTRACE_E_UNKNOWN, -12, "no tensor or operation of this capture named the id, or no such span")        \
     R(CGTRACE_E_FULL, -13, "a table of the recorder is full")                                                \
@@ -369,7 +369,7 @@ struct cgtrace_session_info {
       (uint64_t from_tensor, uint64_t to_tensor), (from_tensor, to_tensor),                                  \
       "records that one tensor is made from another",                                                        \
       "CGTRACE_E_VALUE: an id is 0. CGTRACE_E_UNKNOWN: no tensor and no operation of this capture has "      \
-      "named one of them so far (of the last millions).")                                                    \
+      "named one of them so far (of the first eight millions), or their records were lost.")                 \
                                                                                                              \
     F(cgtrace_tag, int, CGTRACE_OFF, (const char *key, const char *value),                                   \
       (const char *key, const char *value), (key, value), "adds a tag to the trace",                         \
@@ -414,7 +414,8 @@ struct cgtrace_session_info {
       (char *path, size_t path_size), (path, path_size), "ends the capture, complete",                       \
       "When it returns the trace is in its place; path (NULL: not wanted) is filled with where, cut to "     \
       "path_size with its NUL.\n"                                                                            \
-      "CGTRACE_E_NO_SESSION. CGTRACE_E_OPEN_SPANS: spans are open on the calling thread; the capture goes "  \
+      "CGTRACE_E_NO_SESSION. CGTRACE_E_MEASURED: own_measured, and none was begun. CGTRACE_E_OPEN_SPANS: "   \
+      "spans are open on the calling thread; the capture goes "                                              \
       "on. "                                                                                                 \
       "CGTRACE_E_IO: the trace could not be written; it is over all the same.")                              \
     F(cgtrace_session_fail, int, CGTRACE_OFF, (const char *reason, char *path, size_t path_size),            \

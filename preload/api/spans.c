@@ -3,40 +3,58 @@
 #include "preload/api/api.h"
 #include "preload/record/clock.h"
 #include "preload/record/session.h"
+#include "preload/record/span_plain.h"
 
 _Static_assert((int)CGTRACE_KIND_OP == (int)CG_SPAN_KIND_OP &&
                    (int)CGTRACE_KIND_MODULE == (int)CG_SPAN_KIND_MODULE &&
                    (int)CGTRACE_STEP_OPTIMIZER == 2 + (int)CG_STEP_OPTIMIZER,
                "kinds as in the event table, steps as in record_range.step_given");
 
-/* Begins a span of which `range` says all but the name. */
-static inline cgtrace_span begin(const char *name, struct record_range range)
+/* Every other case than the plain one: a text that is new, a thread outside of the session, a ring that is
+ * full, ... */
+static __attribute__((noinline)) cgtrace_span begin_slowly(const char *name, const struct record_range *what)
+{
+    struct record_range range = *what;
+    struct record_call call;
+    uint64_t span;
+    int wrong = api_needs(name, CGTRACE_NAME_MAX);
+
+    if (wrong != CGTRACE_OK) return wrong;
+    if (!record_enter_followed(&call, 0)) return 0;
+    range.name = record_text(name);
+    if (!range.name) return api_leave(&call, CGTRACE_E_FULL);
+    span = record_span_open(&call, CAP_SOURCE_API, &range);
+    record_leave(&call);
+    return (cgtrace_span)span;
+}
+
+static inline __attribute__((always_inline)) cgtrace_span begin(const char *name, uint8_t kind,
+                                                                uint8_t step_given)
 {
     struct record_call call;
-    int wrong;
-
-    if (unlikely(!name)) return CGTRACE_E_NULL;
-    range.name = record_text_known(name);
+    uint64_t span;
     /* One that the thread has given before was found good then. */
-    if (unlikely(!range.name) && (wrong = api_needs(name, CGTRACE_NAME_MAX)) != CGTRACE_OK) return wrong;
-    if (!record_enter_followed(&call, 0)) return 0;
-    if (unlikely(!range.name) && !(range.name = record_text(name))) return api_leave(&call, CGTRACE_E_FULL);
-    cgtrace_span span = (cgtrace_span)record_span_open(&call, CAP_SOURCE_API, &range);
+    uint32_t known = likely(name != NULL) ? record_text_known(name) : 0;
 
-    record_leave(&call);
-    return span;
+    if (likely(known && record_enter_joined(&call))) {
+        span = span_plain_begin(&call, known, kind, step_given);
+        record_leave(&call);
+        if (likely(span)) return (cgtrace_span)span;
+    }
+    const struct record_range range = {.kind = kind, .step_given = step_given};
+    return begin_slowly(name, &range);
 }
 
 cgtrace_span api_cgtrace_span_begin(const char *name)
 {
-    return begin(name, (struct record_range){.kind = CG_SPAN_KIND_FUNCTION});
+    return begin(name, CG_SPAN_KIND_FUNCTION, 0);
 }
 
 cgtrace_span api_cgtrace_span_begin_as(const char *name, enum cgtrace_kind kind, enum cgtrace_step step)
 {
     if ((unsigned)kind > CGTRACE_KIND_MODULE || (unsigned)step > CGTRACE_STEP_OPTIMIZER)
         return CGTRACE_E_VALUE;
-    return begin(name, (struct record_range){.kind = (uint8_t)kind, .step_given = (uint8_t)step});
+    return begin(name, (uint8_t)kind, (uint8_t)step);
 }
 
 cgtrace_span api_cgtrace_measured_begin(const char *name)
@@ -51,7 +69,7 @@ cgtrace_span api_cgtrace_measured_begin(const char *name)
     if (!session.region.own || atomic_exchange_explicit(&session.measured, true, memory_order_relaxed))
         return api_leave(&call, CGTRACE_E_MEASURED);
     record_leave(&call);
-    span = begin(name, range);
+    span = begin_slowly(name, &range);
     /* One that did not come to be leaves the place to another. */
     if (span <= 0) atomic_store_explicit(&session.measured, false, memory_order_relaxed);
     return span;
@@ -76,16 +94,29 @@ static int mistake(enum record_span_place place)
     return CGTRACE_OFF;
 }
 
-int api_cgtrace_span_end(cgtrace_span span)
+static __attribute__((noinline)) int end_slowly(cgtrace_span span)
 {
     struct record_call call;
     enum record_span_place place;
 
-    if (unlikely(span <= 0)) return span == 0 || span < INT32_MIN ? CGTRACE_OFF : (int)span;
+    if (span <= 0) return span == 0 || span < INT32_MIN ? CGTRACE_OFF : (int)span;
     if (!record_enter_end(&call, 0)) return CGTRACE_OFF;
     place = record_span_close_explicit(&call, (uint64_t)span);
     record_leave(&call);
-    return likely(place == RECORD_SPAN_FOUND) ? CGTRACE_OK : mistake(place);
+    return mistake(place);
+}
+
+int api_cgtrace_span_end(cgtrace_span span)
+{
+    struct record_call call;
+    bool ended;
+
+    if (likely(record_enter_joined(&call))) {
+        ended = span_plain_end(&call, (uint64_t)span);
+        record_leave(&call);
+        if (likely(ended)) return CGTRACE_OK;
+    }
+    return end_slowly(span);
 }
 
 int api_cgtrace_call_edge(cgtrace_span caller, cgtrace_span callee)

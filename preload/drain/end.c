@@ -248,10 +248,14 @@ static void write_terminal(const struct session_end *how)
     drain_write();
 }
 
-void end_trace(uint64_t last_tick, const struct session_end *end)
+void end_trace(uint64_t last_tick, const struct session_end *how)
 {
+    struct session_end settled = *how, *end = &settled;
     int error, failed;
 
+    /* A complete trace has one. */
+    if (!end->reason && session.region.own && !session.measured)
+        end->reason = "it ended before its measured region was begun";
     drain_fix_rate();
     writer.end_ns = cap_ns(&writer.state.clock, last_tick);
     if (writer.state.written.latest_ns > writer.end_ns) writer.end_ns = writer.state.written.latest_ns;

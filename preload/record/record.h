@@ -73,6 +73,25 @@ static inline bool record_enter_as(struct record_call *call, uint16_t api, unsig
     return true;
 }
 
+/* The plainest case alone: the thread has joined the open session and is in no call. False: it is another
+ * case, and nothing was done. */
+static inline bool record_enter_joined(struct record_call *call)
+{
+    struct record_thread *thread = &record_self;
+
+    if (unlikely(thread->busy ||
+                 thread->generation != atomic_load_explicit(&record_page->generation, memory_order_relaxed)))
+        return false;
+    thread->busy = true;
+    /* For a signal handler on this thread: busy before everything that it guards. */
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&thread->peer->at, RECORD_AT_CALL, memory_order_relaxed);
+    call->thread = thread;
+    call->outside = false;
+    call->begin = record_tick();
+    return true;
+}
+
 /* Enters a hook: opens the session when this is its first recordable event, takes the thread's ring, reads
  * the clock. False: call the real function and record nothing. */
 static inline bool record_enter(struct record_call *call, uint16_t api)

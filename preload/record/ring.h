@@ -107,6 +107,7 @@ struct record_thread {
      * the region. The topmost of these is the region itself when region_here. */
     uint32_t around;
     bool region_here;
+    uint64_t handle_base;               /* of the handles of spans that it records in this session */
     uint32_t handle_next, handle_limit; /* block of numbers of explicit spans */
     uint32_t span_next;                 /* block of span numbers that this thread may give out */
     uint32_t span_limit;

@@ -14,12 +14,29 @@
 
 enum { SPAN_BLOCK = 1024 };
 
+/* A handle says which thread began the span, so that another's is told from one that is not open. Of one that
+ * was recorded it holds its number, and in which session (the low bits of its generation), so that it can be
+ * named when it is over. Of one that was not it holds a number that is unique in the process.
+ *
+ *     number | thread << 32 | generation << 54            recorded; a thread's number is below 2^22
+ * (PID_MAX_LIMIT) number | thread << 32 | 1 << 62                     not recorded */
+enum {
+    TID_AT = 32,
+    TID_BITS = 22,
+    GENERATION_AT = TID_AT + TID_BITS,
+    GENERATION_BITS = 8,
+    UNRECORDED_AT = 62
+};
+
+static __attribute__((noinline, cold)) void take_numbers(struct record_thread *thread)
+{
+    thread->span_next = atomic_fetch_add_explicit(&session.span_block, SPAN_BLOCK, memory_order_relaxed);
+    thread->span_limit = thread->span_next + SPAN_BLOCK;
+}
+
 uint32_t span_number(struct record_thread *thread)
 {
-    if (thread->span_next == thread->span_limit) {
-        thread->span_next = atomic_fetch_add_explicit(&session.span_block, SPAN_BLOCK, memory_order_relaxed);
-        thread->span_limit = thread->span_next + SPAN_BLOCK;
-    }
+    if (unlikely(thread->span_next == thread->span_limit)) take_numbers(thread);
     return thread->span_next++;
 }
 
@@ -30,13 +47,14 @@ uint16_t span_step(uint32_t name)
     return (uint16_t)(CAP_STRING_STEP(head) << 4);
 }
 
-static uint16_t range_step(const struct record_range *range)
+static inline uint16_t range_step(const struct record_range *range)
 {
     return likely(!range->step_given) ? span_step(range->name) : (uint16_t)((range->step_given - 1) << 4);
 }
 
-void span_fill(struct cap_record *slot, uint64_t begin, uint32_t span, uint32_t parent,
-               enum cap_span_source source, const struct record_range *range)
+static inline __attribute__((always_inline)) void fill(struct cap_record *slot, uint64_t begin, uint32_t span,
+                                                       uint32_t parent, unsigned flags,
+                                                       const struct record_range *range)
 {
     slot->begin = begin;
     slot->span = span;
@@ -44,7 +62,7 @@ void span_fill(struct cap_record *slot, uint64_t begin, uint32_t span, uint32_t 
     slot->session = 0;
     slot->device = CAP_NO_DEVICE;
     slot->api = 0;
-    slot->flags = (uint16_t)(source | range_step(range) | (range->measured ? CAP_FLAG_MEASURED : 0));
+    slot->flags = (uint16_t)(flags | (range->measured ? CAP_FLAG_MEASURED : 0));
     slot->result = 0;
     slot->ticks = 0;
     slot->span_data.name = range->name;
@@ -56,6 +74,12 @@ void span_fill(struct cap_record *slot, uint64_t begin, uint32_t span, uint32_t 
     slot->span_data.has_color = range->has_color;
     slot->span_data.color = range->color;
     slot->span_data.payload = range->payload;
+}
+
+void span_fill(struct cap_record *slot, uint64_t begin, uint32_t span, uint32_t parent,
+               enum cap_span_source source, const struct record_range *range)
+{
+    fill(slot, begin, span, parent, source | (unsigned)range_step(range), range);
 }
 
 static void lost_begin(const struct record_thread *thread)
@@ -76,8 +100,9 @@ static void lost_beyond(struct record_thread *thread)
 
 /* Writes the begin of an entry whose source and range are set, as the innermost one. continues: the span that
  * it was before. Without room it stays, unrecorded. */
-static void begin_entry(struct record_thread *thread, struct record_open_span *open, uint64_t tick,
-                        uint32_t continues, uint16_t flags)
+static inline __attribute__((always_inline)) void begin_hot(struct record_thread *thread,
+                                                            struct record_open_span *open, uint64_t tick,
+                                                            uint32_t continues, uint16_t flags)
 {
     struct cap_record *slot = ring_slot(thread, unlikely(open->range.measured) ? RING_MUST : RING_MAY_DROP);
 
@@ -88,15 +113,22 @@ static void begin_entry(struct record_thread *thread, struct record_open_span *o
     if (unlikely(!slot)) {
         lost_begin(thread);
     } else {
-        open->span = open->inside = span_number(thread);
-        span_fill(slot, tick, open->span, thread->span, (enum cap_span_source)open->source, &open->range);
+        uint32_t span = span_number(thread);
+
+        fill(slot, tick, span, thread->span, (unsigned)(open->source | open->own_step | flags), &open->range);
+        open->span = open->inside = span;
         slot->type = CAP_SPAN_BEGIN;
-        slot->flags |= flags;
         slot->result = (int32_t)continues;
         ring_commit(thread);
     }
     thread->span = open->inside;
     thread->step = open->step;
+}
+
+static void begin_entry(struct record_thread *thread, struct record_open_span *open, uint64_t tick,
+                        uint32_t continues, uint16_t flags)
+{
+    begin_hot(thread, open, tick, continues, flags);
 }
 
 /* What records belong to once the entries from depth on are gone. */
@@ -116,8 +148,8 @@ static uint32_t span_around(const struct record_thread *thread, const struct rec
 }
 
 /* Writes the end of an entry. */
-static void end_entry(struct record_thread *thread, const struct record_open_span *open, uint64_t tick,
-                      uint16_t flags)
+static inline __attribute__((always_inline)) void
+end_hot(struct record_thread *thread, const struct record_open_span *open, uint64_t tick, uint16_t flags)
 {
     struct cap_record *slot, deferred;
 
@@ -142,6 +174,12 @@ static void end_entry(struct record_thread *thread, const struct record_open_spa
         ring_commit(thread);
     else
         deferred_add(thread->generation, slot, thread->ring_index, thread->tid);
+}
+
+static void end_entry(struct record_thread *thread, const struct record_open_span *open, uint64_t tick,
+                      uint16_t flags)
+{
+    end_hot(thread, open, tick, flags);
 }
 
 void record_span_close(struct record_thread *thread)
@@ -169,6 +207,8 @@ void span_join(struct record_thread *thread, bool opener)
     uint64_t opened = atomic_load_explicit(&session.opened, memory_order_relaxed);
     bool regions = opener && !session.region.own;
 
+    thread->handle_base = (uint64_t)(uint32_t)thread->tid << TID_AT |
+                          (thread->generation & ((1u << GENERATION_BITS) - 1)) << GENERATION_AT;
     thread->base = regions ? (uint32_t)CAP_SPAN_REGION : session.region.outside;
     thread->around = regions ? depth : 0;
     thread->region_here = false;
@@ -216,7 +256,7 @@ static inline void place(struct record_call *call, struct record_open_span *open
     struct record_thread *thread = call->thread;
 
     if (likely(!call->outside)) {
-        begin_entry(thread, open, call->begin, 0, 0);
+        begin_hot(thread, open, call->begin, 0, 0);
         thread->peer->depth++;
         return;
     }
@@ -265,24 +305,9 @@ static inline bool is_outside(const struct record_call *call, uint32_t at)
 
 /* ---- explicit spans ---- */
 
-/* A handle says which thread began the span, so that another's is told from one that is not open. Of one that
- * was recorded it holds its number, and in which session (the low bits of its generation), so that it can be
- * named when it is over. Of one that was not it holds a number that is unique in the process.
- *
- *     number | thread << 32 | generation << 54            recorded; a thread's number is below 2^22
- * (PID_MAX_LIMIT) number | thread << 32 | 1 << 62                     not recorded */
-enum {
-    TID_AT = 32,
-    TID_BITS = 22,
-    GENERATION_AT = TID_AT + TID_BITS,
-    GENERATION_BITS = 8,
-    UNRECORDED_AT = 62
-};
-
 static uint64_t recorded_handle(const struct record_thread *thread, uint32_t span)
 {
-    return span | (uint64_t)(uint32_t)thread->tid << TID_AT |
-           (thread->generation & ((1u << GENERATION_BITS) - 1)) << GENERATION_AT;
+    return span | thread->handle_base;
 }
 
 static uint64_t unrecorded_handle(struct record_thread *thread)
@@ -388,7 +413,7 @@ enum record_span_place record_span_close_explicit(struct record_call *call, uint
         return region ? RECORD_SPAN_FOUND : RECORD_SPAN_NOT_RECORDED;
     }
     if (likely(place == thread->peer->depth)) {
-        end_entry(thread, &thread->peer->stack[place - 1], call->begin, 0);
+        end_hot(thread, &thread->peer->stack[place - 1], call->begin, 0);
         settle(thread, place - 1);
     } else {
         end_at(thread, place - 1, call->begin, true);
@@ -565,7 +590,7 @@ int record_range_pop(struct record_call *call, uint32_t stack)
     } else if (unlikely(is_outside(call, at - 1))) {
         end_outside(call, at - 1, false);
     } else if (likely(at == thread->peer->depth)) {
-        end_entry(thread, &thread->peer->stack[at - 1], call->begin, 0);
+        end_hot(thread, &thread->peer->stack[at - 1], call->begin, 0);
         settle(thread, at - 1);
     } else {
         end_at(thread, at - 1, call->begin, true);

@@ -24,4 +24,7 @@ $(API_DIR)/host: tests/api/host.c
 $(API_DIR)/scopes: tests/api/scopes.cc preload/cgtrace.h
 	@mkdir -p $(@D)
 	$(call say,CXX)$(CXX) -std=c++11 $(API_CFLAGS) $(LDFLAGS) -o $@ $< -ldl
-TEST_TARGETS += $(addprefix $(API_DIR)/,calls calls-no-pie calls-static calls.so host scopes)
+$(API_DIR)/older.so: tests/api/older.c preload/cgtrace.h
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) -std=c11 $(filter-out $(SANITIZE),$(API_CFLAGS)) -fPIC -shared -o $@ $<
+TEST_TARGETS += $(addprefix $(API_DIR)/,calls calls-no-pie calls-static calls.so host scopes older.so)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/api/calls.h"
@@ -444,6 +445,43 @@ static void words(void)
     printf("%s\n", cgtrace_result_text(-1000));
 }
 
+/* What is flushed is in the unfinished trace, whatever happens to the capture file. */
+static void flushed(void)
+{
+    cgtrace_scalar("flushed", 1);
+    SAY(cgtrace_flush());
+    fflush(stdout);
+    kill(getpid(), SIGKILL);
+}
+
+/* A session whose measured region never comes, ended by the end of the program. */
+static void unmeasured(void)
+{
+    const struct cgtrace_session_info session = {.entrypoint = "e", .capture_step = 1, .own_measured = 1};
+
+    SAY(cgtrace_session_begin(&session));
+    SAY(cgtrace_session_finish(NULL, 0));
+    BEGAN(cgtrace_span_begin("open at the end"));
+}
+
+/* Each child of a fork has its own trace, and its own storages. */
+static void forked(void)
+{
+    const struct cgtrace_storage_info storage = {.storage = 1, .tensor = 1, .bytes = 8};
+    cgtrace_span span = cgtrace_span_begin("parent");
+
+    SAY(cgtrace_alloc(&storage));
+    fflush(stdout);
+    pid_t child = fork();
+
+    SAY(cgtrace_alloc(&storage));
+    SAY(cgtrace_data_edge(1, 1));
+    SAY(cgtrace_span_end(span));
+    fflush(stdout);
+    if (child == 0) _exit(0);
+    waitpid(child, NULL, 0);
+}
+
 /* All of it, then dies without an end. */
 static void killed(void)
 {
@@ -462,7 +500,8 @@ int calls_run(const char *way)
         void (*run)(void);
     } ways[] = {{"everything", everything}, {"misuse", misuse},         {"mistaken", mistaken},
                 {"threads", threads},       {"contention", contention}, {"sessions", sessions},
-                {"words", words},           {"tags", many_tags},        {"killed", killed}};
+                {"words", words},           {"tags", many_tags},        {"killed", killed},
+                {"flushed", flushed},       {"unmeasured", unmeasured}, {"forked", forked}};
 
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         if (strcmp(way, ways[i].name) != 0) continue;

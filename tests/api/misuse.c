@@ -251,7 +251,8 @@ static void wrong_sessions(void)
 
     SAY(cgtrace_session_begin(NULL));
     SAY(cgtrace_session_begin(&session)); /* the whole process is captured */
-    SAY(cgtrace_gradient("not in", "the manifest", CGTRACE_GRADIENT_ZERO, 0)); /* of the session that is none */
+    SAY(cgtrace_gradient("not in", "the manifest", CGTRACE_GRADIENT_ZERO,
+                         0)); /* of the session that is none */
     SAY(cgtrace_capture_explicit_only());
     SAY(cgtrace_session_finish(NULL, 0));
     SAY(cgtrace_session_fail("why", NULL, 0));

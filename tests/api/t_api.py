@@ -335,6 +335,36 @@ def killed():
                       dict.fromkeys(('operations', 'tensors', 'gradients', 'logical_memory'), 'partial'), f'{name}: levels of a recovered trace')
 
 
+def flushed():
+    with Run([CALLS, 'flushed'], CGTRACE_OUTPUT='t.jsonl') as run:
+        tap.equal((run.status, results(run.out)), (-9, [('cgtrace_flush()', OK)]), 'flush: succeeds')
+        with open(f'{run.folder}/work/t.jsonl.part', encoding='utf-8') as file:
+            labels = [json.loads(line).get('label') for line in file if line.strip()]
+        tap.ok('flushed' in labels, 'flush: what was recorded before is written when it returns', labels)
+
+
+def forked():
+    with Run([CALLS, 'forked']) as run:
+        # the two print in either order: the storage is alive in the parent alone, whose span it is
+        got = sorted((what.split('(')[0], result) for what, result in results(run.out))
+        tap.equal(got, sorted([('cgtrace_alloc', OK), ('cgtrace_alloc', STORAGE), ('cgtrace_alloc', OK), ('cgtrace_data_edge', UNKNOWN),
+                               ('cgtrace_data_edge', UNKNOWN), (END, OK), (END, THREAD)]), 'fork: results')
+        traces = [Trace(path) for path in run.traces]
+        tap.equal([trace.violations for trace in traces], [[], []], 'fork: two valid traces')
+        tap.equal(sorted((len(trace.of('memory')), [s['name'] for s in trace.api_spans()]) for trace in traces), [(1, []), (1, ['parent'])],
+                  'fork: each process has its own spans and storages')
+
+
+def older():
+    with Run([CALLS, 'everything'], record=False, LD_PRELOAD=f'{BUILD}/tests/api/older.so') as run:
+        tap.equal(run.status, 0, 'an older library: runs')
+        known = {'cgtrace_recording', BEGIN, BEGIN + '_as', END, COMPLETE}
+        tap.equal({(what.split('(')[0], result) for what, result in results(run.out) if what.split('(')[0] in known},
+                  {('cgtrace_recording', 1), (BEGIN, 1), (BEGIN + '_as', 1), (END, OK), (COMPLETE, 0)}, 'an older library: what it has is called')
+        tap.equal({result for what, result in results(run.out) if what.split('(')[0] not in known and '_start' not in what}, {OFF},
+                  'an older library: what it lacks does nothing')
+
+
 # ---- sessions ----
 
 START, FINISH, FAIL = 'cgtrace_session_begin', 'cgtrace_session_finish', 'cgtrace_session_fail'
@@ -391,6 +421,13 @@ def sessions():
                   ([], 'failed', 'loss is "nan"', 'last/inference-9', 1), 'sessions: one that failed, at a path of its own')
 
 
+def unmeasured():
+    with Run([CALLS, 'unmeasured']) as run:
+        compare(results(run.out), [(START, OK), (FINISH, MEASURED), (BEGIN, 1)], 'a session without its measured region: cannot be finished')
+        trace = Trace(run.traces[0])
+        tap.equal((trace.violations, trace.terminal['outcome']), ([], 'failed'), 'a session without its measured region: failed where the program ends')
+
+
 def words():
     with Run([CALLS, 'words'], record=False) as run:
         out = run.out.decode()
@@ -409,6 +446,6 @@ def words():
 
 
 if __name__ == '__main__':
-    for test in (words, everything, misuse, tags, mistaken, threads, full, ways_in, cplusplus, killed, sessions):
+    for test in (words, everything, misuse, tags, mistaken, threads, full, ways_in, cplusplus, killed, flushed, forked, older, sessions, unmeasured):
         test()
     tap.done()

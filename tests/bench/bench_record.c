@@ -85,7 +85,7 @@ static uint32_t span_name, kernel_name;
 
 static void run_launches(void)
 {
-    const struct record_launch launch = {kernel_name, {1, 1, 1}, {1, 1, 1}, 0, 0};
+    const struct record_launch launch = {.name = kernel_name, .grid = {1, 1, 1}, .block = {1, 1, 1}};
 
     for (int i = 0; i < COUNT; i++) {
         struct record_call call;
