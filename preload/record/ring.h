@@ -127,7 +127,7 @@ extern __thread struct record_thread record_self __attribute__((tls_model("initi
 
 /* Producers order with a fence of their own, because the kernel does not do it for them (membarrier). Chosen
  * before anything is recorded. */
-extern bool record_fences;
+extern _Atomic bool record_fences;
 
 extern bool record_tsc; /* ticks are the TSC's (or the architecture's counter), not CLOCK_MONOTONIC's */
 
@@ -168,7 +168,7 @@ static inline bool ring_window_open(struct record_thread *thread)
     /* Orders the store of `at` before the load of the generation: either that load sees that the session is
      * being closed, or the closer, which stores the generation first and then loads `at`, sees the store. The
      * processor's part of it is done by the closer's membarrier; where there is none, here. */
-    if (unlikely(record_fences))
+    if (unlikely(atomic_load_explicit(&record_fences, memory_order_relaxed)))
         atomic_thread_fence(memory_order_seq_cst);
     else
         atomic_signal_fence(memory_order_seq_cst);

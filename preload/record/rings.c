@@ -23,7 +23,7 @@ enum {
 
 __thread struct record_thread record_self __attribute__((tls_model("initial-exec"))) = {
     .generation = RECORD_GENERATION_THREAD, .peer = &record_nobody};
-bool record_fences;
+_Atomic bool record_fences;
 
 static pthread_key_t thread_key;
 

@@ -1,11 +1,18 @@
 /* Threads that allocate, free and nest ranges through preload/record/record.h without pause, while the first
  * thread opens and closes sessions under them.
  *
- * usage: stress THREADS SESSIONS; prints what was captured as `key value` lines. */
+ * usage: stress THREADS SESSIONS [fences|refused]; prints how many were captured. With a word the kernel
+ * refuses membarrier: from the start, or behind the first session. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -143,6 +150,23 @@ static void pause_us(long us)
     nanosleep(&time, NULL);
 }
 
+static void refuse_membarrier(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program)) {
+        perror("seccomp");
+        exit(1);
+    }
+}
+
 int main(int argc, char **argv)
 {
     unsigned threads = argc > 1 ? (unsigned)atoi(argv[1]) : 8,
@@ -150,6 +174,9 @@ int main(int argc, char **argv)
     pthread_t *all = calloc(threads, sizeof *all), visitor;
     unsigned captured = 0, number = 0;
 
+    const char *refused = argc > 3 ? argv[3] : "";
+
+    if (strcmp(refused, "fences") == 0) refuse_membarrier();
     if (!all || capture_explicit_only() != CAPTURE_DONE) return 1;
     for (unsigned i = 0; i < threads; i++)
         if (pthread_create(&all[i], NULL, work, (void *)(uintptr_t)(i + 1))) return 1;
@@ -175,6 +202,7 @@ int main(int argc, char **argv)
             fprintf(stderr, "end: %s\n", capture_error());
         pop(9);
         pause_us(500);
+        if (number == 0 && strcmp(refused, "refused") == 0) refuse_membarrier();
     }
     stop = true;
     for (unsigned i = 0; i < threads; i++)
