@@ -52,7 +52,8 @@ static void *pack_documents(void *context)
 static void documents_start(struct documents *documents, const struct viewer_run *run)
 {
     *documents = (struct documents){.run = run};
-    documents->threaded = pthread_create(&documents->thread, NULL, pack_documents, documents) == 0;
+    documents->threaded =
+        run->document_count > 0 && pthread_create(&documents->thread, NULL, pack_documents, documents) == 0;
     if (!documents->threaded) pack_documents(documents);
 }
 

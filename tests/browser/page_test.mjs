@@ -104,6 +104,9 @@ for (const [name, word] of [['small', 'Complete capture'], ['failed', 'Failed ca
     equal((await table(page, 'Storages live at this time')).map((row) => row.bytes), [4096, 2048, 1024], 'memory: the live set at the cursor');
     equal((await table(page, 'Held the peak, by call site')).map((row) => [row.name, row.bytes_at_peak]), [['run_layer', 4096], ['(no call stack)', 3072]], 'memory: by call site');
     equal((await table(page, 'Never freed in the capture')).map((row) => [row.storage, row.bytes]), [['b', 1024]], 'memory: what is never freed');
+    await shown(page, 'input.cursor').press('ArrowRight');
+    ok(/at=\d+/.test(await hash(page)), 'memory: the cursor moves by keyboard');
+    await shown(page, 'button:text("At the peak")').click();
     await page.selectOption('.panel:not([hidden]) select >> nth=0', 'span');
     await settle(page);
     equal((await table(page, 'Live at this time, by span')).map((row) => [row.name, row.bytes]), [['forward', 5120], ['backward', 2048]], 'memory: by span at the cursor');

@@ -59,6 +59,19 @@ function curveSection(curve, peak) {
         const [from, to] = view();
         change({ at: Math.round(from + (event.offsetX / chart.canvas.clientWidth) * (to - from)) });
     });
+    // The cursor by keyboard.
+    const slider = el('input', { type: 'range', class: 'cursor', min: 0, max: 1000, 'aria-label': 'Time of the cursor', oninput: () => {
+        const [from, to] = view();
+        change({ at: Math.round(from + (slider.value / 1000) * (to - from)) });
+    } });
+    const placeSlider = () => {
+        const [from, to] = view();
+        const time = state.at ?? Number(peak?.peak_timestamp_ns ?? 0);
+        slider.value = (1000 * (time - from)) / (to - from);
+        slider.setAttribute('aria-valuetext', duration(time));
+    };
+    onChange(placeSlider);
+    placeSlider();
     const legend = el('ul', { class: 'legend' });
     const drawLegend = () => replace(legend, curve[grouping()].map((group, i) => el('li', {},
         el('span', { class: 'swatch', 'data-hue': i }), el('bdi', {}, group.name.slice(0, 60)))), el('li', {}, el('span', { class: 'swatch others' }), 'others'));
@@ -70,7 +83,7 @@ function curveSection(curve, peak) {
         choice('by', [['category', 'category'], ['span', 'span'], ['call', 'call'], ['site', 'call site']], grouping(), (value) => setOption('memory.by', value)),
         choice('scale to', [['', 'live storages'], ['yes', 'memory in use on the device']], option('memory.used', ''), (value) => setOption('memory.used', value)),
         button('At the peak', () => change({ at: peak?.peak_timestamp_ns === undefined ? null : Number(peak.peak_timestamp_ns) })), chart.save),
-    chart.canvas, legend, curveNote(curve) ? note(curveNote(curve)) : null);
+    chart.canvas, slider, legend, curveNote(curve) ? note(curveNote(curve)) : null);
 }
 
 // The sample in force at a time, by device.

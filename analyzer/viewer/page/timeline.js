@@ -206,7 +206,8 @@ class Timeline {
         const found = this.hit(event);
         if (!found) return change({ slice: null, name: null });
         const { level, entry } = found;
-        change({ slice: KINDS[level.kind[entry]] + ':' + level.row[entry], name: run.names[level.name[entry]] });
+        const host = level.kind[entry] !== 2;
+        change({ slice: KINDS[level.kind[entry]] + ':' + level.row[entry], name: run.names[level.name[entry]], at: host ? level.start[entry] : state.at });
     }
     hover(event) {
         const found = event.buttons ? null : this.hit(event);
@@ -537,6 +538,8 @@ class Timeline {
         const small = curveNote(this.curve);
         if (small) painter.text(fitText(small, size.width - this.gutter - 10), size.width - 6, size.height - 8, theme.faint, FONT, 'right');
         painter.line([[0, 0.5], [size.width, 0.5]], theme.border);
+        const cursor = state.at === null ? -1 : this.gutter + (state.at - this.view[0]) / this.nsPerPixel;
+        if (cursor >= this.gutter && cursor <= size.width) painter.line([[cursor, 0], [cursor, size.height]], theme.select, 1.5);
     }
     exportSvg() {
         const { width, height } = this.painter.begin(colors().back);
