@@ -19,6 +19,7 @@ MEMSET = re.compile(r'^cu(Memset|daMemset)')
 LAUNCH = re.compile(r'^(cuLaunch(?!HostFunc)|cudaLaunch(?!HostFunc)|__cudaLaunch)')
 GRAPH = re.compile(r'^cu(da)?GraphLaunch')
 KINDS = (('alloc', ALLOC), ('free', FREE), ('copy', COPY), ('memset', MEMSET), ('launch', LAUNCH), ('graph_launch', GRAPH))
+BATCH = re.compile(r'^cuMemcpy(3D)?BatchAsync')
 KIND_OF = {}
 
 
@@ -58,6 +59,7 @@ def device_label(kind, device):
 class Ledger(Side):
     def __init__(self, path=None):
         super().__init__()
+        self.batch = None  # seq of the line before
         if path is None:
             return
         with open(path, encoding='utf-8', errors='strict') as file:
@@ -85,6 +87,13 @@ class Ledger(Side):
             what = r['nodes'] if result == 0 else None
         else:
             what = None
+        calls = self.calls.setdefault(r['tid'], [])
+        # A line for each copy of a batch; between two batches the programs make another call.
+        if BATCH.match(api) and calls and calls[-1][0] == api and self.batch == r['seq'] - 1:
+            calls[-1] = (*calls[-1][:2], calls[-1][2] + what, *calls[-1][3:])
+            self.batch = r['seq']
+            return
+        self.batch = r['seq']
         if op == kind_of(api):  # else a storage that begins or ends inside another call: a graph's launch, an unmapping
             self.call(r['tid'], api, op, what, result, r.get('stream'))
         if op in ('alloc', 'free') and result == 0 and 'address' in r:

@@ -22,6 +22,8 @@ PROGRAMS = [
     ('contexts, three devices', ['contexts'], {'SIM_DEVICES': '3'}, True),
     ('graphs', ['graphs'], {}, True),
     ('graphs: nodes, updates, memory', ['graph_nodes'], {}, True),
+    ('batches and what others share', ['batches'], {}, True),
+    ('batches, three devices', ['batches'], {'SIM_DEVICES': '3'}, True),
     ('memory by parts, arrays', ['vmm'], {}, True),
     ('hostile names', ['names'], {}, True),
     ('1 thread', ['threads', '1', '20000', '2000'], {}, True),

@@ -334,3 +334,73 @@ CUresult CUDAAPI cuMemGetAccess(unsigned long long *flags, const CUmemLocation *
     if (!r) *flags = s->flags;
     return sim_end(&call, r, NULL);
 }
+
+/* ---- multicast ----------------------------------------------------------------------------------------- */
+
+#if CUDA_VERSION >= 12010
+/* An object without memory, known by a handle like that of physical memory; what is bound to it is checked,
+ * and that is all. */
+CUresult CUDAAPI cuMulticastCreate(CUmemGenericAllocationHandle *out, const CUmulticastObjectProp *prop)
+{
+    SIM_CALL(call);
+    CUresult r = sim_begin(&call, SIM_NEED_INIT);
+    if (!r && (!out || !prop || !prop->numDevices || !aligned(prop->size))) r = CUDA_ERROR_INVALID_VALUE;
+    int fd = r ? -1 : memfd_create("simulated multicast object", MFD_CLOEXEC);
+    if (!r && fd < 0) r = CUDA_ERROR_OPERATING_SYSTEM;
+    if (!r) {
+        struct sim_physical *p = physical_new(prop->size, fd, -1, NULL);
+        p->imported = true; /* its release is no free */
+        *out = (CUmemGenericAllocationHandle)(uintptr_t)p;
+    }
+    return sim_end(&call, r, NULL);
+}
+
+static CUresult multicast(struct sim_call *call, CUmemGenericAllocationHandle handle, bool good)
+{
+    CUresult r = sim_begin(call, SIM_NEED_INIT);
+    if (!r && (!physical(handle) || !good)) r = CUDA_ERROR_INVALID_VALUE;
+    return sim_end(call, r, NULL);
+}
+
+CUresult CUDAAPI cuMulticastAddDevice(CUmemGenericAllocationHandle handle, CUdevice device)
+{
+    SIM_CALL(call);
+    return multicast(&call, handle, device >= 0 && device < sim.device_count);
+}
+
+CUresult CUDAAPI cuMulticastBindMem(CUmemGenericAllocationHandle handle, size_t offset,
+                                    CUmemGenericAllocationHandle memory, size_t memory_offset, size_t bytes,
+                                    unsigned long long flags)
+{
+    SIM_CALL(call);
+    (void)offset, (void)memory_offset;
+    return multicast(&call, handle, memory && bytes && !flags);
+}
+
+CUresult CUDAAPI cuMulticastBindAddr(CUmemGenericAllocationHandle handle, size_t offset, CUdeviceptr memory,
+                                     size_t bytes, unsigned long long flags)
+{
+    SIM_CALL(call);
+    (void)offset;
+    return multicast(&call, handle, memory && bytes && !flags);
+}
+
+CUresult CUDAAPI cuMulticastUnbind(CUmemGenericAllocationHandle handle, CUdevice device, size_t offset,
+                                   size_t bytes)
+{
+    SIM_CALL(call);
+    (void)offset;
+    return multicast(&call, handle, bytes && device >= 0 && device < sim.device_count);
+}
+
+CUresult CUDAAPI cuMulticastGetGranularity(size_t *out, const CUmulticastObjectProp *prop,
+                                           CUmulticastGranularity_flags option)
+{
+    SIM_CALL(call);
+    CUresult r = sim_begin(&call, SIM_NEED_INIT);
+    (void)option;
+    if (!r && (!out || !prop)) r = CUDA_ERROR_INVALID_VALUE;
+    if (!r) *out = GRANULARITY;
+    return sim_end(&call, r, NULL);
+}
+#endif
