@@ -11,6 +11,7 @@
 #include "preload/device/context.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "preload/hooks/ask.h"
 #include "preload/hooks/state.h"
@@ -79,7 +80,8 @@ static bool was_queued(const struct device_clock *clock, const struct device_pai
     int64_t slack = ((since < 0 ? -since : since) >> 13) + (int64_t)(clock->host.uncertainty_ns + slack_ns);
     int64_t host_ns = (int64_t)record_roughly_ns(clock->host.host_tick) + since;
 
-    return clock->host.host_tick && host_ns - slack > (int64_t)record_roughly_ns(pair->after) &&
+    return clock->host.host_tick && record_rate_known() &&
+           host_ns - slack > (int64_t)record_roughly_ns(pair->after) &&
            host_ns - slack <= (int64_t)record_roughly_ns(record_tick());
 }
 
@@ -155,6 +157,7 @@ static void take_anchor(struct device_context *context, CUstream stream, struct 
         (record_roughly_ns(after) - record_roughly_ns(before)) / 2 + 1 + RESOLUTION_NS + step;
     announce(context);
     context->clock.host = anchor;
+    atomic_store_explicit(&context->tied, true, memory_order_relaxed);
     record_clock(context->device, context->clock.number, &anchor);
 }
 
@@ -194,12 +197,24 @@ static void anchor_in(struct device_context *context, const struct device_stream
     device_give(context, pair);
 }
 
+/* Without any anchor the reader is waited for a little: a batch of its. */
+static bool lock_for_anchor(struct device_context *context)
+{
+    enum { TRIES = 400 };
+    const struct timespec nap = {.tv_nsec = 1000};
+
+    for (int i = 0; !try_lock(&context->lock); i++) {
+        if (i == TRIES || atomic_load_explicit(&context->tied, memory_order_relaxed)) return false;
+        nanosleep(&nap, NULL);
+    }
+    return true;
+}
+
 void device_synchronize_clocks(struct device_context *context, const struct device_stream *waited)
 {
     uint64_t begin = record_tick();
 
-    /* Never waits here: the reader may be in it. */
-    if (atomic_load_explicit(&hook_captures, memory_order_relaxed) > 0 || !try_lock(&context->lock)) return;
+    if (atomic_load_explicit(&hook_captures, memory_order_relaxed) > 0 || !lock_for_anchor(context)) return;
     if (atomic_load_explicit(&context->state, memory_order_relaxed) == DEVICE_SLOT_READY &&
         (!context->clock.host.host_tick || context->clock.announced != record_session() ||
          record_roughly_ns(begin) - record_roughly_ns(context->clock.host.host_tick) >= ANCHOR_EVERY_NS)) {

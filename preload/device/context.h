@@ -55,6 +55,7 @@ struct device_context {
     CUcontext handle;
     uint8_t device;
     struct device_clock clock;
+    _Atomic bool tied; /* an anchor was taken */
 };
 extern struct device_context device_contexts[DEVICE_SLOTS + 1];
 extern _Atomic uint32_t device_slots_used; /* the greatest number in use */

@@ -14,7 +14,8 @@ static struct {
     _Atomic uint64_t untimed[CAP_UNTIMED_COUNT];
     _Atomic int64_t pending;
     _Atomic uint64_t cost_ticks;
-    struct cap_clock clock;
+    _Atomic uint64_t mult, tick0; /* of the session's clock, whose shift is 32 */
+    _Atomic bool rate_known;
     struct cap_device_clock clocks[CAP_CLOCKS_MAX]; /* these two under record_page->device_lock */
     uint32_t clock_count;
 } sums;
@@ -157,13 +158,24 @@ void record_timing_cost(uint64_t ticks)
 
 uint64_t record_roughly_ns(uint64_t tick)
 {
-    return record_session() ? cap_ns(&sums.clock, tick) : 0;
+    const struct cap_clock clock = {.shift = 32,
+                                    .mult = atomic_load_explicit(&sums.mult, memory_order_relaxed),
+                                    .tick0 = atomic_load_explicit(&sums.tick0, memory_order_relaxed)};
+
+    return record_session() ? cap_ns(&clock, tick) : 0;
+}
+
+bool record_rate_known(void)
+{
+    /* Acquire: the rate comes before. */
+    return atomic_load_explicit(&sums.rate_known, memory_order_acquire);
 }
 
 uint64_t record_roughly_ticks(uint64_t ns)
 {
-    if (!sums.clock.mult) return ns;
-    return (uint64_t)(((unsigned __int128)ns << sums.clock.shift) / sums.clock.mult);
+    uint64_t mult = atomic_load_explicit(&sums.mult, memory_order_relaxed);
+
+    return mult ? (uint64_t)(((unsigned __int128)ns << 32) / mult) : ns;
 }
 
 /* ---- clocks ---- */
@@ -198,7 +210,9 @@ void record_device_reset(uint64_t generation, const struct cap_clock *clock)
         atomic_store_explicit(&sums.untimed[why], 0, memory_order_relaxed);
     atomic_store_explicit(&sums.pending, 0, memory_order_relaxed);
     atomic_store_explicit(&sums.cost_ticks, 0, memory_order_relaxed);
-    sums.clock = *clock;
+    atomic_store_explicit(&sums.rate_known, false, memory_order_relaxed);
+    atomic_store_explicit(&sums.mult, clock->mult << (32 - clock->shift), memory_order_relaxed);
+    atomic_store_explicit(&sums.tick0, clock->tick0, memory_order_relaxed);
     sums.clock_count = 0;
     atomic_store_explicit(&sums.generation, generation, memory_order_relaxed);
     lock_give(&record_page->device_lock);
@@ -217,6 +231,12 @@ void record_device_publish(void)
     atomic_store_explicit(&header->pending, pending > 0 ? (uint64_t)pending : 0, memory_order_relaxed);
     atomic_store_explicit(&header->timing_ns, cap_ns(&header->clock, header->clock.tick0 + cost),
                           memory_order_relaxed);
+    if (atomic_load_explicit(&session.rate_known, memory_order_acquire) && !record_rate_known()) {
+        atomic_store_explicit(&sums.mult, header->clock.mult << (32 - header->clock.shift),
+                              memory_order_relaxed);
+        /* Release: behind the rate. */
+        atomic_store_explicit(&sums.rate_known, true, memory_order_release);
+    }
     lock_take(&record_page->device_lock);
     memcpy(header->device_clock, sums.clocks, sums.clock_count * sizeof *sums.clocks);
     /* Release: the clocks come before their number. */

@@ -43,6 +43,8 @@ void record_timing_cost(uint64_t ticks);
 void record_clock(uint8_t device, uint32_t number, const struct cap_device_anchor *anchor);
 /* Nanoseconds since the session began, roughly: the rate may not be final. 0 without a session. */
 uint64_t record_roughly_ns(uint64_t tick);
+/* It is: from now on those differ by no more than the clock drifts. */
+bool record_rate_known(void);
 /* So many nanoseconds in ticks, as roughly. */
 uint64_t record_roughly_ticks(uint64_t ns);
 

@@ -265,6 +265,21 @@ static void unfinished(void)
         launch(stream);
 }
 
+/* The clocks are tied by the first wait; then work that waits for the device, not for the host. */
+static void queued(void)
+{
+    CUstream stream;
+    CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    launch(stream);
+    CU(cuStreamSynchronize(stream));
+    rest_us(100000);
+    launch(stream);
+    CU(cuStreamSynchronize(stream));
+    for (long i = 0; i < first; i++)
+        launch(stream);
+    CU(cuStreamSynchronize(stream));
+}
+
 static void killed(void)
 {
     CUstream stream;
@@ -341,6 +356,7 @@ static const struct {
              {"steps", steps},
              {"unfinished", unfinished},
              {"killed", killed},
+             {"queued", queued},
              {"pools", pools},
              {"at-exit", at_exit}};
 
