@@ -198,10 +198,11 @@ static void put_value_ticks(struct writer *writer, const struct axis *axis)
 static void put_place_ticks(struct writer *writer, const struct axis *axis, double top)
 {
     double from = axis->step > 0 ? ceil(axis->from / axis->step) * axis->step : axis->from;
-    for (double value = from; value <= axis->to; value += axis->step) {
+    int last = axis->step > 0 ? (int)floor((axis->to - from) / axis->step) : 0;
+    for (int i = 0; i <= last; i++) {
+        double value = from + i * axis->step;
         markup(writer, "<text class=\"place\" x=\"%.1f\" y=\"%.1f\">%.0f</text>\n", place(axis, value),
                top + BOTTOM + 16, value);
-        if (axis->step <= 0 || value + axis->step == value) break;
     }
 }
 
