@@ -369,6 +369,7 @@ bool columns_sort_spans(struct cg_trace *trace)
     if (!sort_rows(trace)) return false;
     size_t strings = (size_t)trace_string_count(trace) + 1;
     if (!resize(&trace->span_of_string, sizeof *trace->span_of_string, strings, strings)) return false;
+    trace->span_strings = (uint32_t)strings;
     memset(trace->span_of_string, 0xFF, strings * sizeof *trace->span_of_string); /* CG_NONE */
     for (size_t i = 0; i < spans->rows; i++)
         trace->span_of_string[spans->id[i]] = (uint32_t)i;

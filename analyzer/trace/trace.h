@@ -184,6 +184,7 @@ struct cg_trace {
     struct cg_strings *strings;
     struct cg_stacks *stacks; /* NULL: none */
     uint32_t *span_of_string; /* for each string number: the row of the span with this id, else CG_NONE */
+    uint32_t span_strings;    /* entries there: texts that are interned later are ids of no span */
     uint64_t latest_host_ns;  /* doc/spec/trace.md 6.3 */
     uint64_t file_bytes;      /* bytes of the (decompressed) stream */
     /* Operations whose error is CG_OUT_OF_MEMORY; known without the extra fields too. */
@@ -248,7 +249,7 @@ bool trace_blank(const struct cg_trace *trace, cg_str string);
 /* The row of the span with this id, else CG_NONE. */
 static inline uint32_t trace_span(const struct cg_trace *trace, cg_str id)
 {
-    return trace->span_of_string[id];
+    return id < trace->span_strings ? trace->span_of_string[id] : CG_NONE;
 }
 
 /* ---- call stacks: the extra field `stack` of ops and memory records ----

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "analyzer/trace/strings.h"
+
 #define NBSP "\xC2\xA0"
 #define IDEO "\xE3\x80\x80"
 #define NEL  "\xC2\x85"
@@ -272,6 +274,7 @@ static void test_spans(void **state)
     struct cg_trace *trace = accepted(text, sizeof text - 1);
     /* Bytes: 0xC3 of U+00E9 is greater than every ASCII byte, a shorter prefix comes first. */
     static const char *const ids[] = {"", "s", "s1", "s10", "s2", "s\xC3\xA9"};
+    const cg_str strings = trace_string_count(trace);
     static const char *const names[] = {"n", "ns", "ns1", "ns10", "ns2", "ns\xC3\xA9"};
     static const uint32_t parents[] = {CG_NONE, CG_NONE, 4, CG_NONE, 3, 0};
     static const int closed[] = {0, 1, 0, 1, 0, 0}, durations[] = {0, 0, 0, 9, 0, 0},
@@ -294,6 +297,12 @@ static void test_spans(void **state)
     assert_int_equal(trace->span.parent_id[1], CG_ABSENT);
     assert_int_equal(trace_span(trace, trace->span.parent_id[0]), CG_NONE);
     assert_int_equal(trace_span(trace, CG_ABSENT), CG_NONE);
+    /* What is interned into a trace that is read already is the id of no span. */
+    static const char late[] = "span:late";
+    cg_str string =
+        strings_intern(trace->strings, strings_hash(late, sizeof late - 1), late, sizeof late - 1);
+    assert_true(string > strings);
+    assert_int_equal(trace_span(trace, string), CG_NONE);
     assert_true(trace->latest_host_ns == 10);
     assert_true(trace->file_bytes == sizeof text - 1);
     trace_free(trace);
