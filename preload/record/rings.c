@@ -26,6 +26,7 @@ __thread struct record_thread record_self __attribute__((tls_model("initial-exec
 _Atomic bool record_fences;
 
 static pthread_key_t thread_key;
+static bool thread_key_made; /* else the ends of threads are seen by the writer alone (retire_dead) */
 
 static void thread_ended(void *self)
 {
@@ -41,7 +42,7 @@ static void thread_ended(void *self)
 
 void ring_init(void)
 {
-    pthread_key_create(&thread_key, thread_ended);
+    thread_key_made = pthread_key_create(&thread_key, thread_ended) == 0;
 }
 
 /* ---- making ---- */
@@ -174,7 +175,7 @@ bool ring_peer(struct record_thread *thread)
 {
     if (thread->peer != &record_nobody) return true;
     if (!peer_take(thread)) return false;
-    pthread_setspecific(thread_key, thread);
+    if (thread_key_made) pthread_setspecific(thread_key, thread);
     return true;
 }
 

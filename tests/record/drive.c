@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,29 +155,54 @@ static void threads(unsigned count, unsigned records)
     free(all);
 }
 
-/* Launches numbered from 1 in grid x, the thread in block x, without end; every `count`th number goes to
- * standard output once it is committed. */
-static void *journal(void *argument)
+/* ---- journals: what each thread has committed, told through standard output ---- */
+
+struct journal_line {
+    uint32_t thread, number;
+};
+static _Atomic bool told;
+
+/* All records of one number: a launch (grid x: number, block x: thread), every 8th time a graph of several
+ * slots, every 4th an allocation of `number` bytes, and its free two numbers later. */
+static void write_number(uint32_t kernel, uint32_t thread, uint32_t number)
 {
-    const struct work *work = argument;
-    struct {
-        uint32_t thread, number;
-    } line = {work->index + 1, 0};
+    const struct record_launch what = {kernel, {number, 1, 1}, {thread, 1, 1}, 0, 0, false};
+    struct record_graph graph = {.number = number, .node_count = CAP_NODE_TYPE_COUNT, .kernel_count = 1};
+    struct record_call call;
+
+    if (record_enter(&call, LAUNCH)) record_launch(&call, 0, &what);
+    if (number % 8 == 0) {
+        for (unsigned i = 0; i < graph.node_count; i++)
+            graph.nodes[i] = (uint64_t)i << 32 | (number + i);
+        graph.kernels[0] = (uint64_t)kernel << 32 | thread;
+        if (record_enter(&call, SYNC)) record_graph(&call, 0, &graph);
+    }
+    if (number % 4 == 0) allocate((uint64_t)thread << 40 | (uint64_t)number << 8, number, 0);
+    if (number % 4 == 2 && number > 2) release((uint64_t)thread << 40 | (uint64_t)(number - 2) << 8, 0);
+}
+
+/* Numbers from 1 to limit, 0: without end; every `count`th goes to standard output once it is committed. */
+static void journal_to(const struct work *work, uint32_t limit)
+{
+    struct journal_line line = {work->index + 1, 0};
 
     synchronise();
     uint32_t kernel = intern("numbered");
-    for (;;) {
-        const struct record_launch what = {kernel, {++line.number, 1, 1}, {line.thread, 1, 1}, 0, 0, false};
-        struct record_call call;
-
-        if (!record_enter(&call, LAUNCH)) return NULL;
-        record_launch(&call, 0, &what);
-        if (line.number % work->count == 0 && write(STDOUT_FILENO, &line, sizeof line) != sizeof line)
-            return NULL;
+    while (!limit || line.number < limit) {
+        write_number(kernel, line.thread, ++line.number);
+        if (line.number % work->count != 0) continue;
+        if (write(STDOUT_FILENO, &line, sizeof line) != sizeof line) return;
+        atomic_store(&told, true);
     }
 }
 
-static void journals(unsigned count, unsigned every)
+static void *journal(void *argument)
+{
+    journal_to(argument, 0);
+    return NULL;
+}
+
+static struct work *start_journals(unsigned count, unsigned every)
 {
     struct work *all = calloc(count, sizeof *all);
 
@@ -186,8 +212,61 @@ static void journals(unsigned count, unsigned every)
         all[i].count = every;
         pthread_create(&all[i].thread, NULL, journal, &all[i]);
     }
+    return all;
+}
+
+static void journals(unsigned count, unsigned every)
+{
+    struct work *all = start_journals(count, every);
+
     for (unsigned i = 0; i < count; i++)
         pthread_join(all[i].thread, NULL);
+}
+
+/* A child's journal is told as that of this thread. */
+enum { CHILD_THREAD = 1000, CHILD_NUMBERS = 1000 };
+
+/* What is told behind this may have come too late for the trace. */
+static void tell_end(void)
+{
+    const struct journal_line line = {0, 0};
+
+    if (write(STDOUT_FILENO, &line, sizeof line) != sizeof line) exit(1);
+}
+
+/* The child works on; then it returns from main(), or is killed in the midst. */
+static int forked(unsigned every, bool killed)
+{
+    struct work work = {.index = CHILD_THREAD - 1, .count = every};
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        journal_to(&work, CHILD_NUMBERS);
+        if (killed) raise(SIGKILL);
+        return 0;
+    }
+    waitpid(pid, NULL, 0);
+    tell_end();
+    _exit(0);
+}
+
+/* Journals that go on while this thread ends the process in the way named, after so many microseconds. */
+static int die(const char *how, unsigned count, unsigned every, unsigned microseconds)
+{
+    synchronise();
+    start_journals(count, every);
+    while (!atomic_load(&told))
+        usleep(50);
+    usleep(microseconds);
+    if (strcmp(how, "abort") == 0) abort();
+    if (strcmp(how, "_exit") == 0) {
+        tell_end();
+        _exit(7);
+    }
+    if (strcmp(how, "exec") == 0) execl("/bin/true", "true", (char *)NULL);
+    if (strcmp(how, "fork") == 0) return forked(every, false);
+    if (strcmp(how, "fork-kill") == 0) return forked(every, true);
+    return 2;
 }
 
 /* As many open spans as asked for, begun and ended over and over in a ring that is full: none may stay open.
@@ -252,6 +331,8 @@ int main(int argc, char **argv)
         names();
     } else if (strcmp(command, "journal") == 0) {
         journals(first, second);
+    } else if (strcmp(command, "die") == 0 && argc > 5) {
+        return die(argv[5], first, second, (unsigned)strtoul(argv[4], NULL, 10));
     } else if (strcmp(command, "full-ring") == 0) {
         full_ring(first);
     } else if (strcmp(command, "close-all") == 0) {

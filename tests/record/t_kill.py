@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that die: each tells through a pipe of its own what it has committed; the recovered trace must hold all of that, each record once,
-in order, and nothing else. KILLS=N: how many random kills (default 24; make faults uses more)."""
+"""What cg-analyze recover makes of what a program left: one that died, one that still runs, damaged files. Ends at random moments:
+tests/faults/t_deaths.py."""
 import json
 import os
 import random
@@ -15,7 +15,6 @@ from tap import done, equal, ok  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get('BUILD', 'build'))
 DRIVE, ANALYZE = f'{BUILD}/tests/record/drive', f'{BUILD}/cg-analyze'
-KILLS = int(os.environ.get('KILLS', '24'))
 
 
 def start(folder, *command, **settings):
@@ -37,59 +36,6 @@ def numbers(path):
             if record['kind'] == 'op' and 'grid' in record:
                 seen.setdefault(record['block'][0], []).append(record['grid'][0])
     return seen
-
-
-def compare(folder, log):
-    """What is wrong with the recovered trace, given what the program says that it committed."""
-    faults = check_trace.check(f'{folder}/t.jsonl')
-    seen = numbers(f'{folder}/t.jsonl')
-    for thread, got in seen.items():
-        if got != list(range(1, len(got) + 1)):
-            wrong = next(i for i, n in enumerate(got) if n != i + 1)
-            faults.append(f'thread {thread}: place {wrong + 1} holds {got[wrong]}')
-    for thread, number in log.items():
-        if len(seen.get(thread, [])) < number:
-            faults.append(f'thread {thread}: {number} committed, {len(seen.get(thread, []))} recovered')
-    return faults
-
-
-def read_log(pipe):
-    log = {}
-    data = pipe.read()
-    for i in range(0, len(data) - len(data) % 8, 8):
-        log[int.from_bytes(data[i:i + 4], sys.byteorder)] = int.from_bytes(data[i + 4:i + 8], sys.byteorder)
-    return log
-
-
-def kill_once(chance):
-    threads, ring = chance.choice((1, 4, 16)), chance.choice(('64K', '256K', '4M'))
-    overflow, every = chance.choice(('block', 'block', 'drop')), chance.choice((1, 7, 64))
-    if overflow == 'drop':  # numbers may be missing then: a ring that never fills
-        ring, every = '64M', 1
-    what = f'{threads} threads, ring {ring}, every {every}, {overflow}'
-    with tempfile.TemporaryDirectory(prefix='cgtrace-kill-') as folder:
-        program = start(folder, 'journal', threads, every, OVERFLOW=overflow, RING_BYTES=ring)
-        first = program.stdout.read1(8)  # from its first record on
-        delay = chance.random() ** 3 * 0.15
-        killer = subprocess.Popen(['sh', '-c', f'sleep {delay:.4f}; kill -9 {program.pid}'])
-        log = read_log(program.stdout) if len(first) == 8 else {}
-        program.wait()
-        killer.wait()
-        result = recover(folder)
-        if result.returncode != 0:
-            return [f'{what}: {result.stderr}'], 0
-        return [f'{what}: {f}' for f in compare(folder, log)], sum(log.values())
-
-
-def kills():
-    chance = random.Random(int(os.environ.get('SEED', '1')))
-    faults, committed = [], 0
-    for _ in range(KILLS):
-        found, count = kill_once(chance)
-        faults += found
-        committed += count
-    ok(not faults and committed > 1000, f'{KILLS} kills at random moments: every committed record once, in order', '\n'.join(faults))
-    print(f'# {committed} records were told committed')
 
 
 def deaths():
@@ -172,6 +118,6 @@ def damage():
                 f.truncate(size)
 
 
-for test in (deaths, running, damage, kills):
+for test in (deaths, running, damage):
     test()
 done()
