@@ -12,8 +12,9 @@
  *   rings       a directory of CAP_RINGS_MAX entries, one cache line pair each
  *   strings     an append-only area: {u32 head, bytes}, each at a multiple of 8; a string's number is its
  *               offset / 8; see CAP_STRING_LENGTH
- *   stacks      an append-only area of the same form, each holding the frames of one stack
- *   slots       the slots of the rings, each ring where its entry says
+ *   stacks      an append-only area of modules and stacks, each at a multiple of 8 and known by its offset /
+ * 8; first in it a directory: the number of each module (struct cap_module), by its index slots       the
+ * slots of the rings, each ring where its entry says
  *
  * All numbers are in the machine's byte order; the header says which. Offsets are from the start of the file,
  * lengths in bytes, times in ticks of the header's clock unless a name ends in _ns. */
@@ -25,7 +26,7 @@
 #include <stdint.h>
 
 #define CAP_MAGIC       "cgtrace\n"
-#define CAP_VERSION     1u
+#define CAP_VERSION     2u
 #define CAP_ENDIAN      0x01020304u
 #define CAP_RINGS_MAX   1024u
 #define CAP_SLOT        64u
@@ -35,11 +36,38 @@
 
 /* The head of a string: its length, and what its last path part says about a training step: 0, or 1 + the
  * value of enum cg_value_STEP. */
-#define CAP_STRING_MAX             (64u * 1024)
+#define CAP_STRING_MAX (64u * 1024)
+/* Areas are so large at most that a number of theirs has so many bits. */
+#define CAP_NUMBER_BITS            21
+#define CAP_NUMBER(number)         ((number) & ((1u << CAP_NUMBER_BITS) - 1))
+#define CAP_AREA_MAX               (UINT64_C(8) << CAP_NUMBER_BITS)
 #define CAP_STRING_LENGTH(head)    ((head)&0x00ffffffu)
 #define CAP_STRING_STEP(head)      ((head) >> 24 & 0x0fu)
 #define CAP_STRING_HEAD(len, step) ((uint32_t)(len) | (uint32_t)(step) << 24)
 #define CAP_STRING_BYTES(len)      (((uint64_t)(len) + 4 + 7) & ~UINT64_C(7))
+
+/* ---- stacks ---- */
+
+#define CAP_MODULES_MAX     4096u /* entries of the directory; index 0 is no module */
+#define CAP_FRAMES_MAX      128u
+#define CAP_BUILD_ID_MAX    32u
+#define CAP_PATH_MAX        1023u
+#define CAP_STACK_CUT       1u /* flag: there were more frames around these */
+#define CAP_DIRECTORY_BYTES (CAP_MODULES_MAX * (uint64_t)sizeof(uint32_t))
+
+struct cap_module {
+    uint16_t path_length, id_length;
+    char bytes[]; /* the path, then the bytes of the build-id */
+};
+/* A frame: index of its module << 48 | return address in the module's file; without a module, in memory. */
+#define CAP_FRAME(module, offset) ((uint64_t)(module) << 48 | ((offset) & ((UINT64_C(1) << 48) - 1)))
+#define CAP_FRAME_MODULE(frame)   ((uint32_t)((frame) >> 48))
+#define CAP_FRAME_OFFSET(frame)   ((frame) & ((UINT64_C(1) << 48) - 1))
+struct cap_stack {
+    uint32_t ordinal; /* from 1, in the order in which they were put here: stack:1 and so on */
+    uint16_t count, flags;
+    uint64_t frames[]; /* innermost call first */
+};
 
 /* Ticks to nanoseconds: ns = (tick - tick0) * mult >> shift, in 128 bits. One rate for the whole session: so
  * times of one thread and of several threads keep their order, and a child's interval stays inside its
@@ -117,10 +145,10 @@ struct cap_header {
     _Atomic uint64_t timing_ns;                /* (live) host time that timing has cost */
     _Atomic uint32_t device_clocks;            /* (live) entries of device_clock that are used */
     struct cap_device_clock device_clock[CAP_CLOCKS_MAX];
-    struct cap_region region;                  /* its names are in the string area */
-    char part_path[1024];  /* absolute */
-    char trace_path[1024]; /* absolute; final name */
-    char meta[];           /* NUL-ended JSON object: the parts of meta known at the start */
+    struct cap_region region; /* its names are in the string area */
+    char part_path[1024];     /* absolute */
+    char trace_path[1024];    /* absolute; final name */
+    char meta[];              /* NUL-ended JSON object: the parts of meta known at the start */
 };
 
 #define CAP_TYPES_MAX 32u
@@ -262,7 +290,8 @@ enum cap_payload { CAP_PAYLOAD_NONE, CAP_PAYLOAD_U64, CAP_PAYLOAD_I64, CAP_PAYLO
     G(NESTED, "nested_calls", "calls from inside a hook of the same thread")                                 \
     G(UNKNOWN_FREE, "unknown_frees", "frees of storages whose allocation was not seen, or the reverse")      \
     G(UNKNOWN_SPAN_END, "unknown_span_ends", "ends of spans that were not open on their thread")             \
-    G(STRADDLING, "straddling_calls", "calls that were under way when the captured region began or ended")
+    G(STRADDLING, "straddling_calls", "calls that were under way when the captured region began or ended")   \
+    G(STACK, "stacks_without_room", "calls whose stack found no room in the capture file")
 enum cap_gap {
 #define CAP_GAP(suffix, wire, meaning) CAP_GAP_##suffix,
     CAP_GAPS(CAP_GAP)
@@ -389,12 +418,11 @@ struct cap_record {
             uint32_t stack;
         } call;
         struct {
-            uint32_t name;
+            uint64_t name : CAP_NUMBER_BITS, stream : CAP_NUMBER_BITS, stack : CAP_NUMBER_BITS, unused : 1;
             uint32_t grid[3];
             uint16_t block[3];
             uint16_t pad;
             uint32_t shared;
-            uint32_t stream;
         } launch;
         struct {
             uint64_t bytes, destination, source;
@@ -462,6 +490,7 @@ struct cap_record {
             uint32_t number, stream;
             uint16_t types, kernels;   /* how many words of each */
             uint32_t kernels_left_out; /* nodes whose kernels have no name, or found no word */
+            uint32_t stack;
         } graph;
     };
 };

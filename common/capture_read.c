@@ -18,6 +18,13 @@ static bool inside(const struct cap_file *file, uint64_t offset, uint64_t bytes)
     return offset <= file->size && bytes <= file->size - offset && offset % 8 == 0;
 }
 
+static void look_at_areas(struct cap_file *file)
+{
+    /* Acquire: what is used was stored before it was said to be. */
+    file->strings_bytes = atomic_load_explicit(&file->header->strings_used, memory_order_acquire);
+    file->stacks_bytes = atomic_load_explicit(&file->header->stacks_used, memory_order_acquire);
+}
+
 static const char *check_rings(struct cap_file *file)
 {
     file->ring_count = atomic_load_explicit(&file->header->rings_used, memory_order_acquire);
@@ -45,6 +52,7 @@ const char *cap_file_check(struct cap_file *file, const void *bytes, size_t size
     if (!inside(file, header->publication_offset, 2 * sizeof(struct cap_publication)) ||
         !inside(file, header->rings_offset, CAP_RINGS_MAX * sizeof(struct cap_ring)) ||
         !inside(file, header->strings_offset, header->strings_bytes) ||
+        !inside(file, header->stacks_offset, header->stacks_bytes) ||
         header->publication_offset < sizeof *header || header->rings_offset % _Alignof(struct cap_ring) != 0)
         return "cut short: its parts lie outside it";
     if (!memchr(header->part_path, '\0', sizeof header->part_path) ||
@@ -59,8 +67,10 @@ const char *cap_file_check(struct cap_file *file, const void *bytes, size_t size
     file->meta = header->meta;
     file->rings = (const struct cap_ring *)(file->bytes + header->rings_offset);
     file->strings = file->bytes + header->strings_offset;
-    file->strings_bytes = atomic_load_explicit(&header->strings_used, memory_order_acquire);
+    file->stacks = file->bytes + header->stacks_offset;
+    look_at_areas(file);
     if (file->strings_bytes > header->strings_bytes) return "its strings lie outside it";
+    if (file->stacks_bytes > header->stacks_bytes) return "its stacks lie outside it";
     return check_rings(file);
 }
 
@@ -113,7 +123,7 @@ static void forget_published(struct cap_rest *rest, uint64_t tail)
     rest->count -= gone;
 }
 
-bool cap_file_rest(const struct cap_file *file, struct cap_rest *rests, struct cap_publication *published)
+bool cap_file_rest(struct cap_file *file, struct cap_rest *rests, struct cap_publication *published)
 {
     memset(published, 0, sizeof *published);
     memset(rests, 0, CAP_RINGS_MAX * sizeof *rests);
@@ -123,6 +133,10 @@ bool cap_file_rest(const struct cap_file *file, struct cap_rest *rests, struct c
             cap_rest_free(rests);
             return false;
         }
+    /* Behind the heads: what the records name is there. */
+    look_at_areas(file);
+    if (file->strings_bytes > file->header->strings_bytes) file->strings_bytes = file->header->strings_bytes;
+    if (file->stacks_bytes > file->header->stacks_bytes) file->stacks_bytes = file->header->stacks_bytes;
     /* Slots are given back only behind a publication that covers them: what the one read now does not cover
      * was not written over before. */
     cap_file_publication(file, published);

@@ -18,6 +18,8 @@ struct cap_file {
     const struct cap_ring *rings;
     const char *strings;
     uint64_t strings_bytes; /* used */
+    const char *stacks;
+    uint64_t stacks_bytes; /* used; 0: no stack was recorded */
     uint32_t ring_count;
     const char *meta; /* NUL-ended */
 };
@@ -38,9 +40,9 @@ struct cap_rest {
 };
 
 /* The rest of every ring, and the publication that it follows: the two fit together also while the program
- * goes on recording. rests has CAP_RINGS_MAX entries. *published is all zeros when nothing was published.
- * False: memory is short. */
-bool cap_file_rest(const struct cap_file *file, struct cap_rest *rests, struct cap_publication *published);
+ * goes on recording, and what of file's strings and stacks is used is looked at anew for them. rests has
+ * CAP_RINGS_MAX entries. *published is all zeros when nothing was published. False: memory is short. */
+bool cap_file_rest(struct cap_file *file, struct cap_rest *rests, struct cap_publication *published);
 void cap_rest_free(struct cap_rest *rests);
 
 #endif

@@ -298,13 +298,14 @@
 #define CG_STACK_FIELDS(F)                                                                                   \
     F(id, "id", STR, REQUIRED, NONE, "identity of the stack in the trace")                                   \
     F(frames, "frames", OBJECT_LIST, OPTIONAL, FRAME,                                                        \
-      "the calls, innermost first; once, in the first record that has this stack")
+      "the calls, innermost first; once, in the first record that has this stack")                           \
+    F(truncated, "truncated", BOOL, DEFAULT, NONE, "there were more calls around these")
 #define CG_FRAME_FIELDS(F)                                                                                   \
     F(module, "module", OPT_STR, OPTIONAL, NONE, "path of the program or library; absent: code of none")     \
     F(build_id, "build_id", OPT_STR, OPTIONAL, NONE, "build-id of the module, hexadecimal")                  \
     F(offset, "offset", U64, REQUIRED, NONE,                                                                 \
       "return address, counted in the addresses of the module's file; without a module, the address")        \
-    F(symbol, "symbol", OPT_STR, OPTIONAL, NONE, "dynamic symbol there, as it is linked (mangled)")          \
+    F(symbol, "symbol", OPT_STR, OPTIONAL, NONE, "function there, as it is linked (mangled)")                \
     F(source, "source", OBJECT_LIST, OPTIONAL, SOURCE,                                                       \
       "functions of the source there, the innermost inlined one first; written by symbolize")
 #define CG_SOURCE_FIELDS(F)                                                                                  \

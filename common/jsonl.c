@@ -8,6 +8,7 @@
 #include "common/event_table.h"
 #include "common/json_doc.h"
 #include "common/jsonl_parts.h"
+#include "common/jsonl_stack.h"
 
 #define SPAN_START_KEY(id, wire, type, presence, argument, meaning)    KEYS(span_start, id, wire)
 #define SPAN_END_KEY(id, wire, type, presence, argument, meaning)      KEYS(span_end, id, wire)
@@ -237,13 +238,14 @@ static char *op_extras(struct jsonl_state *state, char *out, const struct cap_re
     return out;
 }
 
-static char *op_end(char *out, const struct cap_record *record)
+static char *op_end(struct jsonl_state *state, char *out, const struct cap_record *record)
 {
     if (record->flags & CAP_FLAG_CAPTURED) {
         out = jsonl_literal(out, op_captured);
         out = jsonl_literal(out, "true");
     }
     if (record->result) out = put_field(out, op_error, (uint32_t)record->result);
+    out = jsonl_stack(state, out, jsonl_stack_of(record));
     return jsonl_literal(out, "}\n");
 }
 
@@ -253,7 +255,7 @@ static char *put_call(struct jsonl_state *state, char *out, const struct cap_rec
     out = op_extras(state, out, record, tid);
     out = put_stream(state, out, record->call.stream);
     if (record->call.bytes) out = put_field(out, op_bytes, record->call.bytes);
-    return op_end(out, record);
+    return op_end(state, out, record);
 }
 
 /* Work of a device that got no pair of events, counted where its call is written. */
@@ -272,7 +274,7 @@ static char *put_copy(struct jsonl_state *state, char *out, const struct cap_rec
     out = put_field(out, op_correlation, correlation);
     out = put_stream(state, out, record->copy.stream);
     out = put_field(out, op_bytes, record->copy.bytes);
-    return op_end(out, record);
+    return op_end(state, out, record);
 }
 
 static char *put_graph_id(char *out, uint32_t number)
@@ -307,7 +309,7 @@ static char *put_launch(struct jsonl_state *state, char *out, const struct cap_r
     }
     out = put_stream(state, out, record->launch.stream);
     out = jsonl_put_name_extras(state, out, record->launch.name, replaced, op_q_name_full, op_q_name_raw);
-    return op_end(out, record);
+    return op_end(state, out, record);
 }
 
 /* ---- graphs ---- */
@@ -354,7 +356,7 @@ static char *put_graph(struct jsonl_state *state, char *out, const struct cap_re
     *out++ = '}';
     if (record->graph.kernels_left_out)
         out = put_field(out, op_kernels_left_out, record->graph.kernels_left_out);
-    return op_end(out, record);
+    return op_end(state, out, record);
 }
 
 /* ---- memory ---- */
@@ -424,6 +426,7 @@ static char *put_storage(struct jsonl_state *state, char *out, const struct cap_
         out = jsonl_literal(out, memory_preexisting);
         out = jsonl_literal(out, "true");
     }
+    out = jsonl_stack(state, out, record->memory.stack);
     return jsonl_literal(out, "}\n");
 }
 
@@ -437,7 +440,7 @@ static char *put_memory(struct jsonl_state *state, char *out, const struct cap_r
             out = put_field(out, op_requested_bytes, record->memory.bytes);
         else if (!(record->flags & CAP_FLAG_NO_STORAGE))
             out = put_field(out, op_bytes, record->memory.bytes);
-        out = op_end(out, record);
+        out = op_end(state, out, record);
     }
     return record->flags & CAP_FLAG_NO_STORAGE ? out : put_storage(state, out, record, tid);
 }
@@ -732,10 +735,12 @@ size_t jsonl_bound(const struct jsonl_state *state, const struct cap_record *rec
     else if (record->type == CAP_INTERVAL)
         jsonl_string_at(state, (uint32_t)record->ticks, &head);
     else if (record->type == CAP_GRAPH) /* each word: a name and a number */
-        return LINE_BYTES + (size_t)record->slots * CAP_SLOT_WORDS * (6 * JSONL_NAME_MAX + 32);
+        return LINE_BYTES + (size_t)record->slots * CAP_SLOT_WORDS * (6 * JSONL_NAME_MAX + 32) +
+               jsonl_stack_bound(state, record->graph.stack);
     /* The name at most shortened (6 bytes for each), whole once (6 more) and its bytes (2 more); and a
      * stream, or a domain and a category. */
-    return LINE_BYTES + 6 * JSONL_NAME_MAX * 3 + 8 * (size_t)CAP_STRING_LENGTH(head);
+    return LINE_BYTES + 6 * JSONL_NAME_MAX * 3 + 8 * (size_t)CAP_STRING_LENGTH(head) +
+           jsonl_stack_bound(state, jsonl_stack_of(record));
 }
 
 char *jsonl_record(struct jsonl_state *state, char *out, const struct cap_record *record, uint32_t ring,

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/capture.h"
+#include "common/symbols.h"
 
 #define JSONL_NAME_MAX 256 /* longer names are written whole once, then shortened */
 
@@ -27,6 +28,11 @@ struct jsonl_state {
     uint32_t api_count;
     uint64_t *whole;            /* one bit for each string number: its long name was written whole */
     uint64_t whole_limit;       /* string numbers that `whole` has bits for */
+    const char *stacks;         /* the capture file's stack area; stacks_bytes 0: there is none */
+    uint64_t stacks_bytes;      /* how much of it may be read */
+    uint64_t *stack_whole;      /* one bit for each number: the stack was written whole */
+    uint64_t stack_limit;       /* numbers that it has bits for */
+    struct symbols *symbols;    /* NULL: frames get no symbol */
     struct cap_written written; /* kept by jsonl_record() */
 };
 

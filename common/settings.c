@@ -80,6 +80,14 @@ static int word_index(const char *list, const char *word, size_t length)
     return -1;
 }
 
+size_t settings_word(const char *list, unsigned index, const char **word)
+{
+    for (; index > 0; index--)
+        list += strcspn(list, "|") + 1;
+    *word = list;
+    return strcspn(list, "|");
+}
+
 static bool parse_words(const char *text, const char *list, unsigned *bits)
 {
     *bits = 0;

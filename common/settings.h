@@ -3,6 +3,7 @@
 #define CGTRACE_COMMON_SETTINGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/settings_table.h"
@@ -25,6 +26,9 @@ struct settings {
 /* Reads the environment. On a value that is not allowed: false, and one line that names the variable, the
  * value and what is allowed in error. */
 bool settings_read(struct settings *settings, char *error, unsigned error_size);
+
+/* Word number index of a CHOICE's "what is allowed", not ended: returns its length. */
+size_t settings_word(const char *list, unsigned index, const char **word);
 
 /* Whether this rank is in a list such as "0,2,4-7"; an empty list holds all. */
 bool settings_has_rank(const char *ranks, uint32_t rank);

@@ -15,6 +15,8 @@
 #ifndef CGTRACE_COMMON_SETTINGS_TABLE_H
 #define CGTRACE_COMMON_SETTINGS_TABLE_H
 
+#define CG_STACKS_WORDS "alloc|all|off"
+
 #define CG_SETTINGS(S)                                                                                       \
     S(output, "CGTRACE_OUTPUT", TEXT, "",                                                                    \
       "a path; %h host, %r rank, %p process, %n capture, %% a percent sign",                                 \
@@ -48,6 +50,10 @@
       "failed allocations")                                                                                  \
     S(ranks, "CGTRACE_RANKS", RANKS, "", "ranks such as 0,2,4-7",                                            \
       "ranks that record; processes without a rank always do")                                               \
+    S(stacks, "CGTRACE_STACKS", CHOICE, "alloc", CG_STACKS_WORDS,                                            \
+      "records with the calls that led to them: allocations, all operations or none")                        \
+    S(stack_depth, "CGTRACE_STACK_DEPTH", NUMBER, "32", "1 to 128",                                          \
+      "calls kept of a stack, innermost first")                                                              \
     S(ring_bytes, "CGTRACE_RING_BYTES", BYTES, "4M", "64K to 256M", "size of each thread's ring")            \
     S(overflow, "CGTRACE_OVERFLOW", CHOICE, "drop", "drop|block",                                            \
       "when a ring is full: drop the record and count it, or wait for the writer")                           \
@@ -64,6 +70,7 @@ enum cg_record_family {
     CG_RECORD_SPAN = 1 << 4,
 };
 enum cg_timing { CG_TIMING_AUTO, CG_TIMING_EVENTS, CG_TIMING_OFF };
+enum cg_stacks { CG_STACKS_ALLOC, CG_STACKS_ALL, CG_STACKS_OFF };
 enum cg_sync { CG_SYNC_BOTH, CG_SYNC_START, CG_SYNC_END, CG_SYNC_OFF };
 enum cg_overflow { CG_OVERFLOW_DROP, CG_OVERFLOW_BLOCK };
 enum cg_phase_setting { CG_PHASE_AUTO, CG_PHASE_SET_TRAIN, CG_PHASE_SET_INFER };

@@ -27,6 +27,7 @@ struct recovery {
     struct part part;
     char part_path[4096];
     struct jsonl_state state;
+    struct symbols symbols;
     json_t *meta;
     struct recover_report *report;
 };
@@ -265,6 +266,8 @@ static bool start_state(struct recovery *r)
     struct jsonl_api *apis = calloc(count + 1u, sizeof *apis);
     uint64_t numbers = r->file.strings_bytes / 8 + 64;
     uint64_t *whole = calloc(numbers / 64 + 1, sizeof *whole);
+    uint64_t stack_numbers = r->file.stacks_bytes / 8;
+    uint64_t *stack_whole = calloc(stack_numbers / 64 + 1, sizeof *stack_whole);
 
     r->state = (struct jsonl_state){.clock = header->clock,
                                     .strings = r->file.strings,
@@ -272,8 +275,13 @@ static bool start_state(struct recovery *r)
                                     .apis = apis,
                                     .whole = whole,
                                     .whole_limit = numbers,
+                                    .stacks = r->file.stacks,
+                                    .stacks_bytes = r->file.stacks_bytes,
+                                    .stack_whole = stack_whole,
+                                    .stack_limit = stack_numbers,
+                                    .symbols = &r->symbols,
                                     .written = r->published.written};
-    if (!apis || !whole) return false;
+    if (!apis || !whole || !stack_whole) return false;
     if (jsonl_apis(apis, count, header->api_first, r->file.strings, r->file.strings_bytes))
         r->state.api_count = count;
     return true;
@@ -437,6 +445,7 @@ static int write_trace(struct recovery *r, const char *path, struct cg_error *er
     if (!failure && status == 0) {
         r->state.written = r->published.written;
         memset(r->state.whole, 0, (r->state.whole_limit / 64 + 1) * sizeof *r->state.whole);
+        memset(r->state.stack_whole, 0, (r->state.stack_limit / 64 + 1) * sizeof *r->state.stack_whole);
         failure = put_rings(r, &output);
     }
     if (!failure && status == 0) failure = put_terminal(r, &output);
@@ -510,6 +519,8 @@ int recover_trace(const char *capture, const char *output, bool live, struct rec
     number_set_free(&r->part.spans);
     free((void *)r->state.apis);
     free(r->state.whole);
+    free(r->state.stack_whole);
+    symbols_free(&r->symbols);
     json_decref(r->meta);
     free(r);
     return status;

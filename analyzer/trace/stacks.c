@@ -18,6 +18,7 @@ enum { CG_SOURCE_FIELDS(SOURCE_INDEX) };
 
 struct stack {
     cg_str id;
+    bool truncated;
     struct cg_list frames; /* into frame_pool; count 0: not given yet */
 };
 
@@ -179,8 +180,10 @@ bool stacks_take(struct cg_trace *trace, const struct decoder *decoder, const st
     if (trace->stacks == NULL) return false;
     if (!take_id(trace->stacks, decoder_string(decoder, object->value[STACK_id]), stack)) return false;
     frames = object->value[STACK_frames].objects;
-    struct cg_list *have = &trace->stacks->stacks[*stack].frames;
-    return frames == NULL || have->count > 0 || take_frames(trace->stacks, decoder, frames, have);
+    struct stack *have = &trace->stacks->stacks[*stack];
+    if (frames == NULL || have->frames.count > 0) return true;
+    have->truncated = object->value[STACK_truncated].u != 0;
+    return take_frames(trace->stacks, decoder, frames, &have->frames);
 }
 
 void stacks_free(struct cg_stacks *stacks)
@@ -223,6 +226,11 @@ const uint32_t *trace_stack_frames(const struct cg_trace *trace, uint32_t stack,
 
     *count = frames.count;
     return frames.count > 0 ? trace->stacks->frame_pool + frames.first : NULL;
+}
+
+bool trace_stack_truncated(const struct cg_trace *trace, uint32_t stack)
+{
+    return trace->stacks->stacks[stack].truncated;
 }
 
 const struct cg_frame *trace_frame(const struct cg_trace *trace, uint32_t frame)

@@ -284,6 +284,8 @@ uint32_t trace_find_stack(const struct cg_trace *trace, cg_str id);
 /* Numbers of the stack's frames, innermost call first; *count of them, 0 when the trace never gave them (the
  * record that did was lost). Valid as long as the trace. */
 const uint32_t *trace_stack_frames(const struct cg_trace *trace, uint32_t stack, uint32_t *count);
+/* Whether there were more calls around these frames than were kept. */
+bool trace_stack_truncated(const struct cg_trace *trace, uint32_t stack);
 const struct cg_frame *trace_frame(const struct cg_trace *trace, uint32_t frame);
 /* The frame's source_count functions; NULL when there is none. */
 const struct cg_source *trace_frame_source(const struct cg_trace *trace, const struct cg_frame *frame);

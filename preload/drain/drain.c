@@ -12,6 +12,7 @@
 #include "preload/record/lock.h"
 #include "preload/record/record.h"
 #include "preload/record/session.h"
+#include "preload/record/stacks.h"
 #include "preload/say.h"
 
 struct writer writer;
@@ -87,6 +88,13 @@ char *drain_room(size_t bytes)
 }
 
 /* ---- records ---- */
+
+/* Behind the records that name what is in them. */
+static void look_at_areas(void)
+{
+    writer.state.strings_bytes = atomic_load_explicit(&session.header->strings_used, memory_order_acquire);
+    writer.state.stacks_bytes = atomic_load_explicit(&session.header->stacks_used, memory_order_acquire);
+}
 
 static void track_span(struct ring_view *view, const struct cap_record *record)
 {
@@ -165,15 +173,20 @@ bool drain_preexisting(const struct record_storage *storage)
         .device = storage->device,
         .api = storage->api,
         .flags = (uint16_t)(storage->kind | storage->step | CAP_FLAG_NO_CALL | CAP_FLAG_PREEXISTING),
-        .memory = {.address = storage->address, .bytes = storage->bytes, .storage = storage->storage}};
+        .memory = {.address = storage->address,
+                   .bytes = storage->bytes,
+                   .storage = storage->storage,
+                   .stack = stacks_place(storage->stack, storage->generation)}};
 
     return drain_record(&record, storage->tid);
 }
 
 bool drain_record(const struct cap_record *record, int32_t tid)
 {
-    char *out = drain_room(jsonl_bound(&writer.state, record));
+    char *out;
 
+    look_at_areas();
+    out = drain_room(jsonl_bound(&writer.state, record));
     if (writer.error) return false;
     writer.used = (size_t)(jsonl_record(&writer.state, out, record, 0, 0, tid) - writer.buffer);
     return true;
@@ -241,7 +254,7 @@ uint64_t drain_round(uint64_t *end_tick)
         /* Acquire: the slots before head were stored before it. */
         heads[i] = atomic_load_explicit(&session.rings[i].head, memory_order_acquire);
     *end_tick = record_tick();
-    writer.state.strings_bytes = atomic_load_explicit(&session.header->strings_used, memory_order_acquire);
+    look_at_areas();
     for (uint32_t i = 0; i < rings; i++)
         count += drain_ring(i, heads[i]);
     count += drain_deferred(deferred);

@@ -122,7 +122,7 @@ static bool all_timed(void)
  * with a part alone: of what lies inside nothing is missing. */
 static bool lowers_nothing(int gap)
 {
-    return gap == CAP_GAP_UNKNOWN_SPAN_END || gap == CAP_GAP_STRADDLING;
+    return gap == CAP_GAP_UNKNOWN_SPAN_END || gap == CAP_GAP_STRADDLING || gap == CAP_GAP_STACK;
 }
 
 static void settle_levels(struct meta_settled *settled, bool whole)
@@ -225,6 +225,16 @@ static int write_meta(void)
     return error;
 }
 
+static uint64_t stacks_ns(void)
+{
+    uint32_t rings = atomic_load_explicit(&session.header->rings_used, memory_order_acquire);
+    uint64_t ticks = 0;
+
+    for (uint32_t i = 0; i < rings; i++)
+        ticks += session.views[i].stack_ticks;
+    return cap_ns(&writer.state.clock, writer.state.clock.tick0 + ticks);
+}
+
 static void write_terminal(const struct session_end *how)
 {
     static char reason[256];
@@ -240,12 +250,14 @@ static void write_terminal(const struct session_end *how)
     }
     end->end = how->how;
     end->ns = writer.end_ns;
-    end->overhead_ns = session.fixed_ns + records_written() * session.record_ns_1024 / 1024 + end->timing_ns;
+    end->overhead_ns =
+        session.fixed_ns + records_written() * session.record_ns_1024 / 1024 + end->timing_ns + stacks_ns();
     writer.error = 0; /* the space that the cut gave back may hold the end */
     out = drain_room(jsonl_end_bound(end));
     writer.used = (size_t)(jsonl_end_write(out, end) - writer.buffer);
     /* Not published: should the trace not come into its place, recovery writes the end. */
     drain_write();
+    symbols_free(writer.state.symbols);
 }
 
 void end_trace(uint64_t last_tick, const struct session_end *how)

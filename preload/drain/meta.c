@@ -12,6 +12,7 @@
 #include "common/jsonl_text.h"
 #include "preload/json_object.h"
 #include "preload/record/session.h"
+#include "preload/record/unwind.h"
 #include "preload/say.h"
 
 #define UNUSED __attribute__((unused))
@@ -302,6 +303,23 @@ static char *put_clock(char *out)
     return out;
 }
 
+static char *put_stacks(char *out)
+{
+    const char *recorded;
+    size_t length = settings_word(CG_STACKS_WORDS, session.settings.stacks, &recorded);
+
+    out = jsonl_literal(out, ",\"stacks\":{\"recorded\":");
+    out = jsonl_string(out, recorded, length);
+    if (session.settings.stacks != CG_STACKS_OFF) {
+        out = jsonl_literal(out, ",\"depth\":");
+        out = jsonl_u64(out, session.settings.stack_depth);
+        out = jsonl_literal(out, ",\"unwinder\":");
+        out = put_string(out, unwind_name());
+    }
+    *out++ = '}';
+    return out;
+}
+
 static char *put_extras(char *out)
 {
     out = jsonl_literal(out,
@@ -314,6 +332,7 @@ static char *put_extras(char *out)
         out = jsonl_i64(out, session.rank);
     }
     out = put_clock(out);
+    out = put_stacks(out);
     return put_cuda(out);
 }
 

@@ -10,7 +10,8 @@
 #include "common/jsonl.h"
 #include "common/jsonl_end.h"
 
-enum { WRITER_BUFFER = 1 << 20, WRITER_LOST_THREADS = 256 };
+/* The buffer holds any one line: a stack of 128 frames with the longest paths and symbols takes 1.2 MB. */
+enum { WRITER_BUFFER = 2 << 20, WRITER_LOST_THREADS = 256 };
 
 struct writer {
     struct jsonl_state state;

@@ -175,22 +175,28 @@ static bool open_state(void)
 {
     struct jsonl_api *apis;
     struct jsonl_state *state = &writer.state;
-    const uint64_t numbers = STRINGS_BYTES / 8;
-    size_t bytes = WRITER_BUFFER + numbers / 8 + hook_api_count * sizeof(struct jsonl_api);
-    char *memory = writer.buffer;
+    const uint64_t numbers = STRINGS_BYTES / 8, stacks = STACKS_BYTES / 8;
+    const size_t bits = numbers / 8, stack_bits = stacks / 8, symbols = sizeof(struct symbols);
+    size_t bytes = WRITER_BUFFER + bits + stack_bits + symbols + hook_api_count * sizeof(struct jsonl_api);
+    char *memory = writer.buffer, *areas;
 
     if (!memory) memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return false;
-    apis = (struct jsonl_api *)(memory + WRITER_BUFFER + numbers / 8);
+    areas = memory + WRITER_BUFFER;
+    apis = (struct jsonl_api *)(areas + bits + stack_bits + symbols);
     memset(&writer, 0, sizeof writer);
     writer.buffer = memory;
-    memset(memory + WRITER_BUFFER, 0, numbers / 8);
+    memset(areas, 0, bits + stack_bits);
     *state = (struct jsonl_state){.strings = session.strings,
                                   .strings_bytes = session.header->strings_used,
                                   .apis = apis,
                                   .api_count = hook_api_count,
-                                  .whole = (uint64_t *)(memory + WRITER_BUFFER),
-                                  .whole_limit = numbers};
+                                  .whole = (uint64_t *)areas,
+                                  .whole_limit = numbers,
+                                  .stacks = session.stacks,
+                                  .stack_whole = (uint64_t *)(areas + bits),
+                                  .stack_limit = stacks,
+                                  .symbols = (struct symbols *)(areas + bits + stack_bits)};
     return jsonl_apis(apis, hook_api_count, session.api_first, session.strings, state->strings_bytes);
 }
 

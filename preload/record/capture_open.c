@@ -16,14 +16,14 @@
 #include "preload/record/paths.h"
 #include "preload/record/record.h"
 #include "preload/record/session.h"
+#include "preload/record/stacks.h"
 #include "preload/record/write.h"
 #include "preload/say.h"
 
-#define PAGE         4096u
-#define STACKS_BYTES (16u << 20)
-#define SLOTS_LIMIT  (256u << 20)
-#define SLOTS_SMALL  (1u << 20) /* with less, no session */
-#define SPARE_RINGS  8u         /* made beforehand for threads that have recorded before, at most */
+#define PAGE        4096u
+#define SLOTS_LIMIT (256u << 20)
+#define SLOTS_SMALL (1u << 20) /* with less, no session */
+#define SPARE_RINGS 8u         /* made beforehand for threads that have recorded before, at most */
 
 static uint64_t
     generations; /* the last one given out; an ordinary variable, so a child goes on from its parent's */
@@ -126,6 +126,7 @@ static int map_file(const struct layout *layout)
     session.header = (struct cap_header *)map;
     session.publication = (struct cap_publication *)(map + layout->publication);
     session.rings = (struct cap_ring *)(map + layout->rings);
+    session.stacks = map + layout->stacks;
     return 0;
 }
 
@@ -155,6 +156,7 @@ static const char *refuse(const char *what, const char *path, int error)
 static void remove_files(void)
 {
     strings_detach();
+    stacks_detach();
     rings_unmap(false);
     unmap_file();
     if (session.capture.path[0]) unlink(session.capture.path);
@@ -259,8 +261,8 @@ static const char *prepare(uint64_t generation, bool opener)
     reset();
     deferred_open(generation);
     write_meta(); /* as long as it will be, but for times */
-    if (!strings_attach() || !make_rings(opener))
-        return refuse("no room for names and a ring in ", session.capture.path, ENOMEM);
+    if (!strings_attach() || !stacks_attach(generation) || !make_rings(opener))
+        return refuse("no room for names, stacks and a ring in ", session.capture.path, ENOMEM);
     if ((error = writer_open()) != 0) return refuse("cannot write ", session.part.path, error);
     if (session.comes_and_goes && !live_show(generation, drain_preexisting))
         return refuse("cannot write what is alive into ", session.part.path,
@@ -335,6 +337,7 @@ static void give_back(bool leak)
 {
     deferred_open(0);
     strings_detach();
+    stacks_detach();
     rings_unmap(leak);
     unmap_file();
     file_close(&session.capture);

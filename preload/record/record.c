@@ -6,6 +6,7 @@
 
 #include "preload/record/live.h"
 #include "preload/record/session.h"
+#include "preload/record/stacks.h"
 #include "preload/record/write.h"
 
 /* Ticks between the end of an allocation and its free at least, so that they differ in nanoseconds too:
@@ -124,6 +125,29 @@ static inline void fill(struct cap_record *slot, const struct record_call *call,
     slot->ticks = now > call->begin ? now - call->begin : 0;
 }
 
+/* The stack of a call, whose record is filled: what this costs is not the call's time. 0: none. */
+static uint32_t stack_of(const struct record_call *call)
+{
+    uint64_t begin = record_tick();
+    uint32_t stack = stacks_here();
+
+    if (!call->outside) session.views[call->thread->ring_index].stack_ticks += record_tick() - begin;
+    return stack;
+}
+
+static inline uint32_t stack_of_alloc(const struct record_call *call)
+{
+    return session.settings.stacks == CG_STACKS_OFF ? 0 : stack_of(call);
+}
+
+/* The same of what is no allocation, as its number in the capture file. */
+static inline uint32_t placed_stack(const struct record_call *call)
+{
+    return likely(session.settings.stacks != CG_STACKS_ALL)
+               ? 0
+               : stacks_place(stack_of(call), call->thread->generation);
+}
+
 static void drop(struct record_call *call, enum cap_type type)
 {
     unplaced(call->thread, type);
@@ -146,7 +170,7 @@ void record_op(struct record_call *call, int result, uint32_t stream, uint64_t b
     fill(slot, call, CAP_CALL, result);
     slot->call.bytes = bytes;
     slot->call.stream = stream;
-    slot->call.stack = 0;
+    slot->call.stack = placed_stack(call);
     ring_commit(call->thread);
     record_leave(call);
 }
@@ -165,7 +189,7 @@ void record_launch(struct record_call *call, int result, const struct record_lau
         return;
     }
     fill(slot, call, CAP_LAUNCH, result);
-    slot->launch.name = launch->name;
+    slot->launch.name = CAP_NUMBER(launch->name);
     for (int i = 0; i < 3; i++) {
         slot->launch.grid[i] = launch->grid[i];
         slot->launch.block[i] = (uint16_t)(launch->block[i] < UINT16_MAX ? launch->block[i] : UINT16_MAX);
@@ -173,7 +197,9 @@ void record_launch(struct record_call *call, int result, const struct record_lau
     slot->launch.pad = 0;
     if (launch->of_graph) slot->flags |= CAP_FLAG_GRAPH;
     slot->launch.shared = launch->shared_bytes;
-    slot->launch.stream = launch->stream;
+    slot->launch.stream = CAP_NUMBER(launch->stream);
+    slot->launch.stack = CAP_NUMBER(placed_stack(call));
+    slot->launch.unused = 0; /* so that the four are one store */
     ring_commit(call->thread);
     record_leave(call);
 }
@@ -200,6 +226,7 @@ void record_graph(struct record_call *call, int result, const struct record_grap
     slot->graph.types = (uint16_t)graph->node_count;
     slot->graph.kernels = (uint16_t)graph->kernel_count;
     slot->graph.kernels_left_out = graph->kernels_left_out;
+    slot->graph.stack = placed_stack(call);
     words = (uint64_t *)(slot + 1);
     memcpy(words, graph->nodes, graph->node_count * sizeof *words);
     memcpy(words + graph->node_count, graph->kernels, graph->kernel_count * sizeof *words);
@@ -227,7 +254,7 @@ void record_copy(struct record_call *call, int result, enum record_copy_kind kin
     slot->copy.destination = destination;
     slot->copy.source = source;
     slot->copy.stream = stream;
-    slot->copy.stack = 0;
+    slot->copy.stack = placed_stack(call);
     ring_commit(call->thread);
     record_leave(call);
 }
@@ -314,12 +341,14 @@ static void begin_storage(struct record_call *call, int result, enum cap_memory_
         slot->memory.bytes = bytes;
         slot->memory.storage = storage.storage;
         slot->memory.stream = stream;
-        slot->memory.stack = 0;
+        storage.stack = stack_of_alloc(call);
+        slot->memory.stack = stacks_place(storage.stack, call->thread->generation);
         storage.alloc_tick = slot->begin + slot->ticks;
         ring_commit(call->thread);
     } else {
         unplaced(call->thread, CAP_ALLOC);
         count_straddling(call);
+        if (made) storage.stack = stack_of_alloc(call);
     }
     if (made) keep_storage(call, &storage);
 }
@@ -399,7 +428,7 @@ void record_free(struct record_call *call, int result, const struct record_stora
     record.memory.bytes = storage->known ? storage->bytes : 0;
     record.memory.storage = storage->known ? storage->storage : 0;
     record.memory.stream = stream;
-    record.memory.stack = 0;
+    record.memory.stack = placed_stack(call);
     if (ends && here) {
         record_write_must(call->thread, &record);
     } else {

@@ -174,6 +174,7 @@ struct record_storage {
     uint64_t storage;    /* its number, of the process: the same in every session */
     uint64_t generation; /* of the last session that its allocation is in; 0: in none yet */
     int32_t tid;
+    uint32_t stack;     /* stacks_here() of the call that made it */
     uint16_t api, step; /* of the call, and of the span it was made in, CAP_FLAG_STEP form */
     uint8_t kind, device;
     bool known; /* it was in the live table */

@@ -26,7 +26,7 @@ struct record_page {
     _Atomic uint64_t generation;
     _Atomic uint32_t state; /* enum session_state */
     _Atomic uint32_t open_lock, rings_lock, strings_lock, deferred_lock, ranges_lock, names_lock;
-    _Atomic uint32_t peers_lock, device_lock, rate_lock;
+    _Atomic uint32_t peers_lock, device_lock, rate_lock, stacks_lock, modules_lock;
     _Atomic uint32_t declared_lock, manifest_lock, tags_lock;
     /* Of the API's tables: their locks, and that they are not a parent's. */
     _Atomic uint32_t storage_locks[RECORD_API_SHARDS], tensor_locks[RECORD_API_SHARDS];

@@ -15,6 +15,7 @@
 #include "preload/record/lock.h"
 #include "preload/record/record.h"
 #include "preload/record/region.h"
+#include "preload/record/stacks.h"
 #include "preload/say.h"
 
 #define PAGE 4096u
@@ -32,6 +33,7 @@ static void forget_parent(void)
     if (session.pid == 0) return;
     rings_unmap(false);
     strings_detach();
+    stacks_detach();
     file_close(&session.capture);
     file_close(&session.part);
     session.number = 0;
@@ -56,6 +58,7 @@ static bool make_ready(void)
         return false;
     if (!wrong) wrong = meta_read_files(error, sizeof error);
     if (!wrong && !strings_ready()) wrong = "no memory for names";
+    if (!wrong && !stacks_ready()) wrong = "no memory for stacks";
     if (wrong) {
         say(session.quiet, wrong, "; the program runs unprofiled", NULL);
         return false;

@@ -33,6 +33,7 @@ struct ring_view {
     struct record_open_span *open; /* the writer's: spans begun and written, not ended; open_depth of them */
     _Atomic bool populated;        /* all of its pages are there */
     uint64_t drained;              /* the writer's: slots that it has formatted */
+    uint64_t stack_ticks;          /* the owner's: what its stacks have cost */
 };
 
 struct session_device {
@@ -88,6 +89,7 @@ struct session {
     struct cap_publication *publication;
     struct cap_ring *rings;
     const char *_Atomic strings;       /* strings.c: the process' own, not those of the file */
+    char *stacks;                      /* the file's */
     uint32_t api_first;                /* number of the name of entry point 0 */
     uint64_t slots_offset;             /* of the first slot in the file */
     uint64_t slots_bytes, slots_limit; /* given to rings, and at most */
@@ -109,7 +111,9 @@ struct session {
 };
 extern struct session session;
 
-enum { STRINGS_BYTES = 16 << 20 }; /* of all strings of a process */
+/* Of all strings of a process, and of the stacks in one capture file. */
+enum { STRINGS_BYTES = 16 << 20, STACKS_BYTES = 16 << 20 };
+_Static_assert(STRINGS_BYTES <= CAP_AREA_MAX && STACKS_BYTES <= CAP_AREA_MAX, "numbers fit");
 
 /* span.c: the next number of a span. */
 uint32_t span_number(struct record_thread *thread);

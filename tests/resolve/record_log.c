@@ -12,6 +12,7 @@
 
 #include "preload/hooks/hooks.h"
 #include "preload/hooks/state.h"
+#include "preload/record/stacks.h"
 #include "preload/record/record.h"
 
 static char strings[4096][256];
@@ -155,6 +156,12 @@ void record_device(uint8_t ordinal, const char *name, uint64_t bytes)
 void record_gap(enum record_gap gap, uint64_t count)
 {
     line("gap %d count=%" PRIu64, (int)gap, count);
+}
+void stacks_unloading(void)
+{
+}
+void stacks_unloaded(void)
+{
 }
 
 /* Times of devices are the recorder's matter too. */

@@ -44,11 +44,12 @@ static void assert_name(const struct cg_trace *trace, uint32_t frame, const char
 
 static void test_frames(void **state)
 {
-    static const char text[] = WHOLE(
-        OP(STACK("{\"id\":\"stack:1\",\"frames\":[" PLUGIN_FRAME "," MAIN_FRAME "]}")) OP("")
-            MEMORY(STACK("{\"id\":\"stack:1\"}"))
-                MEMORY(STACK("{\"frames\":[" MAIN_FRAME ",{\"offset\":281474976710655}],\"id\":\"stack:9\"}"))
-                    MEMORY(""));
+    static const char text[] =
+        WHOLE(OP(STACK("{\"id\":\"stack:1\",\"frames\":[" PLUGIN_FRAME "," MAIN_FRAME "]}")) OP("")
+                  MEMORY(STACK("{\"id\":\"stack:1\"}"))
+                      MEMORY(STACK("{\"frames\":[" MAIN_FRAME
+                                   ",{\"offset\":281474976710655}],\"truncated\":true,\"id\":\"stack:9\"}"))
+                          MEMORY(""));
     struct cg_trace *trace = loaded(text);
     uint32_t count;
 
@@ -61,6 +62,8 @@ static void test_frames(void **state)
     assert_int_equal(trace->memory.stack[1], 1);
     assert_int_equal(trace->memory.stack[2], CG_NONE);
     assert_text(trace, trace_stack_id(trace, 1), "stack:9");
+    assert_false(trace_stack_truncated(trace, 0));
+    assert_true(trace_stack_truncated(trace, 1));
     assert_int_equal(trace_find_stack(trace, trace_find(trace, "stack:9", 7)), 1);
     assert_int_equal(trace_find_stack(trace, trace_find(trace, "main", 4)), CG_NONE);
     assert_int_equal(trace_find_stack(trace, CG_ABSENT), CG_NONE);
