@@ -1,9 +1,12 @@
-/* Intervals of devices and where their clocks stand. */
+/* Intervals of devices, where their clocks stand, and samples of their memory. */
 #include "common/jsonl_parts.h"
 
 #define INTERVAL_KEY(id, wire, type, presence, argument, meaning) KEYS(interval, id, wire)
 CG_DEVICE_INTERVAL_FIELDS(INTERVAL_KEY)
 CG_DEVICE_INTERVAL_EXTRAS(INTERVAL_KEY)
+#define DEVICE_MEMORY_KEY(id, wire, type, presence, argument, meaning) KEYS(device_memory, id, wire)
+CG_DEVICE_MEMORY_FIELDS(DEVICE_MEMORY_KEY)
+CG_DEVICE_MEMORY_EXTRAS(DEVICE_MEMORY_KEY)
 
 #define ACTIVITY(suffix, wire, name) {wire, name},
 static const struct {
@@ -105,4 +108,29 @@ char *jsonl_clocks(char *out, const struct cap_header *header)
     }
     *out++ = '}';
     return out;
+}
+
+char *jsonl_sample(struct jsonl_state *state, char *out, const struct cap_record *record)
+{
+    uint64_t ns = jsonl_begin_ns(state, record);
+
+    saw(state, ns);
+    out = jsonl_literal(out, begin_device_memory);
+    out = put_field(out, device_memory_timestamp_ns, ns);
+    out = jsonl_literal(out, device_memory_q_device);
+    if (record->flags & CAP_FLAG_DEVICE_TEXT)
+        out = jsonl_put_device(state, out, (uint32_t)record->result);
+    else
+        out = jsonl_put_ordinal(state, out, record->device);
+    *out++ = '"';
+    if (record->sample.used != UINT64_MAX)
+        out = put_field(out, device_memory_used_bytes, record->sample.used);
+    if (record->sample.free != UINT64_MAX)
+        out = put_field(out, device_memory_free_bytes, record->sample.free);
+    if (record->sample.reserved != UINT64_MAX)
+        out = put_field(out, device_memory_reserved_bytes, record->sample.reserved);
+    if (record->sample.capacity != UINT64_MAX)
+        out = put_field(out, device_memory_capacity_bytes, record->sample.capacity);
+    if (record->ticks) out = put_field(out, device_memory_pool_used_bytes, record->ticks - 1);
+    return jsonl_literal(out, "}\n");
 }

@@ -1,4 +1,4 @@
-/* What the formatters of lines share (jsonl.c, jsonl_api.c): keys as literals, and the parts that lines of
+/* What the formatters of lines share (jsonl*.c): keys as literals, and the parts that lines of
  * several kinds have. Not for others: the interface is jsonl.h. */
 #ifndef CGTRACE_COMMON_JSONL_PARTS_H
 #define CGTRACE_COMMON_JSONL_PARTS_H
@@ -6,6 +6,8 @@
 #include "common/event_table.h"
 #include "common/jsonl.h"
 #include "common/jsonl_text.h"
+
+enum { JSONL_LINE_BYTES = 1536 }; /* an op and a memory line without their names */
 
 /* Keys as literals, made from the event table: op_bytes is `,"bytes":`, op_q_api is `,"api":"`. */
 #define UNUSED __attribute__((unused))
@@ -65,8 +67,11 @@ char *jsonl_put_name_extras(struct jsonl_state *state, char *out, uint32_t numbe
 
 /* A device by its number: cuda:0, or cpu. */
 char *jsonl_put_ordinal(struct jsonl_state *state, char *out, uint8_t device);
-/* jsonl_device.c: the line of work on a device, timed by events. */
+/* jsonl_device.c: the line of work on a device, timed by events, and of a sample of its memory. */
 char *jsonl_interval(struct jsonl_state *state, char *out, const struct cap_record *record);
+char *jsonl_sample(struct jsonl_state *state, char *out, const struct cap_record *record);
+/* jsonl_span.c: the line of a begin or an end, or both. */
+char *jsonl_span(struct jsonl_state *state, char *out, const struct cap_record *record, int32_t tid);
 
 /* ---- jsonl_api.c: what the program says of itself through cgtrace.h ---- */
 
