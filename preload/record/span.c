@@ -182,6 +182,14 @@ static void end_entry(struct record_thread *thread, const struct record_open_spa
     end_hot(thread, open, tick, flags);
 }
 
+static inline void end_innermost(struct record_thread *thread, uint64_t tick)
+{
+    uint32_t depth = thread->peer->depth;
+
+    end_entry(thread, &thread->peer->stack[depth - 1], tick, 0);
+    settle(thread, depth - 1);
+}
+
 void record_span_close(struct record_thread *thread)
 {
     uint32_t depth = thread->peer->depth;
@@ -322,8 +330,10 @@ static uint64_t unrecorded_handle(struct record_thread *thread)
            UINT64_C(1) << UNRECORDED_AT;
 }
 
-uint64_t record_span_open(struct record_call *call, enum cap_span_source source,
-                          const struct record_range *range)
+/* Inline, so that a range which its caller has just put together goes into its place member by member: copied
+ * in wider words it would have to wait for the stores of its members. */
+static inline __attribute__((always_inline)) uint64_t
+open_span(struct record_call *call, enum cap_span_source source, const struct record_range *range)
 {
     struct record_thread *thread = call->thread;
     struct record_open_span *open;
@@ -349,6 +359,12 @@ uint64_t record_span_open(struct record_call *call, enum cap_span_source source,
     return handle;
 }
 
+uint64_t record_span_open(struct record_call *call, enum cap_span_source source,
+                          const struct record_range *range)
+{
+    return open_span(call, source, range);
+}
+
 uint64_t record_span_begin(enum cap_span_source source, uint32_t name)
 {
     const struct record_range range = {.name = name};
@@ -356,7 +372,7 @@ uint64_t record_span_begin(enum cap_span_source source, uint32_t name)
     uint64_t span;
 
     if (!record_enter_followed(&call, 0)) return 0;
-    span = record_span_open(&call, source, &range);
+    span = open_span(&call, source, &range);
     record_leave(&call);
     return span;
 }
@@ -393,6 +409,8 @@ void record_span_end(uint64_t span)
         record_gap(RECORD_GAP_UNKNOWN_SPAN_END, 1);
     else if (unlikely(is_outside(&call, place - 1)))
         end_outside(&call, place - 1, true);
+    else if (likely(place == call.thread->peer->depth))
+        end_innermost(call.thread, call.begin);
     else
         end_at(call.thread, place - 1, call.begin, false);
     record_leave(&call);

@@ -43,7 +43,7 @@ static void launches(void)
 static void copies(void)
 {
     static copy_fn *copy;
-    if (!copy) copy = (copy_fn *)function("cuMemcpyDtoDAsync_v2");
+    if (!copy) copy = (copy_fn *)function("cuMemcpyAsync");
     for (int i = 0; i < BATCH; i++)
         copy(0x1000, 0x2000, 64, NULL);
 }
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
         const char *name, *driver;
         double goal; /* ns a call that it may add: it stands in the place of a floor */
     } rows[] = {{"launch", "tests/resolve", 15},
-                {"copy", "sim", 15},
+                {"copy", "tests/resolve", 15},
                 {"alloc", "sim", 500},
                 {"range", "tests/resolve", 60}};
     char waiting[1024], path[512];
