@@ -3,6 +3,7 @@
 against its error, and that it left nothing behind."""
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, '..', '..')
 sys.path.insert(0, os.path.join(HERE, '..', 'tools'))
+import check_trace  # noqa: E402
 import tap  # noqa: E402
 from check_trace import check  # noqa: E402
 from harness import BUILD, SANITIZED, Run  # noqa: E402
@@ -335,6 +337,51 @@ def killed():
                       dict.fromkeys(('operations', 'tensors', 'gradients', 'logical_memory'), 'partial'), f'{name}: levels of a recovered trace')
 
 
+def data_of(path):
+    """Where a sparse file has data: the places of its bytes behind the header, the rings among them."""
+    places, at, size = [], 0, os.path.getsize(path)
+    with open(path, 'rb') as file:
+        while at < size:
+            try:
+                begin = os.lseek(file.fileno(), at, os.SEEK_DATA)
+            except OSError:
+                break
+            at = os.lseek(file.fileno(), begin, os.SEEK_HOLE)
+            places.append((begin, os.pread(file.fileno(), at - begin, begin)))
+    return places
+
+
+def damaged():
+    """Records in the rings that a broken disk changed: a trace that readers take, or a refusal in one line; never a crash."""
+    chance = random.Random(11)
+    with Run([CALLS, 'killed'], CGTRACE_OUTPUT='t.jsonl', CGTRACE_RING_BYTES='64K') as run:
+        work = f'{run.folder}/work'
+        # a slot of a ring: not all zeros, type and number of slots in their ranges
+        slots = [begin + i for begin, data in data_of(f'{work}/t.jsonl.cgt') if begin > 1 << 20 for i in range(0, len(data) - 63, 64)
+                 if 1 <= data[i + 12] <= 25 and 1 <= data[i + 13] <= 8 and data[i:i + 8] != bytes(8)]
+        faults, recovered = [], 0
+        with open(f'{work}/t.jsonl.cgt', 'r+b') as file:
+            for _ in range(60 if slots else 0):
+                place = chance.choice(slots)
+                whole = os.pread(file.fileno(), 64, place)
+                broken = bytearray(whole)
+                for _ in range(chance.choice((1, 2, 12))):
+                    broken[chance.randrange(64)] = chance.choice((0, 1, 2, 20, 255, chance.randrange(256)))
+                os.pwrite(file.fileno(), broken, place)
+                result = subprocess.run([ANALYZE, 'recover', 't.jsonl.cgt', '-o', 'd.jsonl'], cwd=work, capture_output=True, text=True)
+                if result.returncode not in (0, 3) or (result.returncode and result.stderr.count('\n') != 1):
+                    faults.append(f'status {result.returncode}: {result.stderr[-300:]}')
+                if result.returncode == 0:
+                    recovered += 1
+                    try:
+                        check_trace.read(f'{work}/d.jsonl')
+                    except check_trace.Rejected as rejected:
+                        faults.append(f'{place}: {broken.hex()}: {rejected}')
+                os.pwrite(file.fileno(), whole, place)
+        tap.ok(len(slots) > 20 and recovered > 20 and not faults, 'damaged records of the API: traces that readers take',
+               '\n'.join(faults[:10]) or f'{len(slots)} slots, {recovered} recovered')
+
+
 def flushed():
     with Run([CALLS, 'flushed'], CGTRACE_OUTPUT='t.jsonl') as run:
         tap.equal((run.status, results(run.out)), (-9, [('cgtrace_flush()', OK)]), 'flush: succeeds')
@@ -446,6 +493,6 @@ def words():
 
 
 if __name__ == '__main__':
-    for test in (words, everything, misuse, tags, mistaken, threads, full, ways_in, cplusplus, killed, flushed, forked, older, sessions, unmeasured):
+    for test in (words, everything, misuse, tags, mistaken, threads, full, ways_in, cplusplus, killed, damaged, flushed, forked, older, sessions, unmeasured):
         test()
     tap.done()
