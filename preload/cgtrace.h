@@ -249,16 +249,14 @@ struct cgtrace_session_info {
     F(cgtrace_version, const char *, "", (void), (void), (), "version of the library",                       \
       "Static text; empty without the library.")                                                             \
     F(cgtrace_recording, int, 0, (void), (void), (), "whether anything is recorded now",                     \
-      "1 or 0. For work that only serves recording. Opens nothing: before the first event of a process "     \
-      "that "                                                                                                \
-      "records whole it is 1, too.")                                                                         \
+      "1 or 0. For work that only serves recording. Opens nothing: before the first event of a "             \
+      "process that records whole it is 1, too.")                                                            \
                                                                                                              \
     F(cgtrace_span_begin, cgtrace_span, 0, (const char *name), (const char *name), (name), "begins a span",  \
-      "On the calling thread, inside of the spans that are open there; of kind function, with the step "     \
-      "that "                                                                                                \
-      "its name says. Spans nest: each is ended on its thread, the inner ones first.\n"                      \
-      "CGTRACE_E_NULL, CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: the name. CGTRACE_E_FULL: too many different "    \
-      "texts.")                                                                                              \
+      "On the calling thread, inside of the spans that are open there; of kind function, with the "          \
+      "step that its name says. Spans nest: each is ended on its thread, the inner ones first.\n"            \
+      "CGTRACE_E_NULL, CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: the name. CGTRACE_E_FULL: too many "              \
+      "different texts.")                                                                                    \
     F(cgtrace_span_begin_as, cgtrace_span, 0,                                                                \
       (const char *name, enum cgtrace_kind kind, enum cgtrace_step step),                                    \
       (const char *name, enum cgtrace_kind kind, enum cgtrace_step step), (name, kind, step),                \
@@ -266,14 +264,14 @@ struct cgtrace_session_info {
     F(cgtrace_measured_begin, cgtrace_span, 0, (const char *name), (const char *name), (name),               \
       "begins the measured region",                                                                          \
       "The span whose duration is the run's total, in a session with own_measured; exactly one. As "         \
-      "cgtrace_span_begin(), and CGTRACE_E_MEASURED: there is one, or the capture measures its whole.")      \
+      "cgtrace_span_begin(), and CGTRACE_E_MEASURED: there is one, or the capture measures its "             \
+      "whole.")                                                                                              \
     F(cgtrace_span_end, int, CGTRACE_OFF, (cgtrace_span span), (cgtrace_span span), (span), "ends a span",   \
-      "By the thread that began it, when no other span is open in it. Ranges of NVTX that are open in it "   \
-      "go "                                                                                                  \
-      "on behind it. CGTRACE_OFF also for 0, and for a span of a capture that has ended (which ended it). "  \
-      "What is below 0 is given back.\n"                                                                     \
-      "CGTRACE_E_THREAD: another thread began it. CGTRACE_E_NOT_OPEN: never begun, or ended already. "       \
-      "CGTRACE_E_ORDER: spans are open in it.")                                                              \
+      "By the thread that began it, when no other span is open in it. Ranges of NVTX that are open "         \
+      "in it go on behind it. CGTRACE_OFF also for 0, and for a span of a capture that has ended "           \
+      "(which ended it). What is below 0 is given back.\n"                                                   \
+      "CGTRACE_E_THREAD: another thread began it. CGTRACE_E_NOT_OPEN: never begun, or ended "                \
+      "already. CGTRACE_E_ORDER: spans are open in it.")                                                     \
     F(cgtrace_span_complete, cgtrace_span, 0,                                                                \
       (const char *name, enum cgtrace_kind kind, uint64_t start_ns, uint64_t duration_ns),                   \
       (const char *name, enum cgtrace_kind kind, uint64_t start_ns, uint64_t duration_ns),                   \
@@ -281,10 +279,12 @@ struct cgtrace_session_info {
       "Of the host, on no thread's stack: it may overlap any other. Its number serves "                      \
       "cgtrace_device_interval().\n"                                                                         \
       "CGTRACE_E_NULL, CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: the name. CGTRACE_E_VALUE: kind. "                \
-      "CGTRACE_E_TIME: it has no length or ends in the future. CGTRACE_E_FULL: too many different texts.")   \
+      "CGTRACE_E_TIME: it has no length or ends in the future. CGTRACE_E_FULL: too many different "          \
+      "texts.")                                                                                              \
     F(cgtrace_now, int, CGTRACE_OFF, (uint64_t * ns), (uint64_t * ns), (ns), "reads the capture's clock",    \
-      "*ns is left alone unless CGTRACE_OK is returned. In the first 20 ms of a process that is captured "   \
-      "at once, the functions that take or give times wait until the clock's rate is known.\n"               \
+      "*ns is left alone unless CGTRACE_OK is returned. In the first 20 ms of a process that is "            \
+      "captured at once, the functions that take or give times wait until the clock's rate is "              \
+      "known.\n"                                                                                             \
       "CGTRACE_E_NULL: ns.")                                                                                 \
     F(cgtrace_from_monotonic, int, CGTRACE_OFF, (uint64_t monotonic_ns, uint64_t * ns),                      \
       (uint64_t monotonic_ns, uint64_t * ns), (monotonic_ns, ns), "converts a time of CLOCK_MONOTONIC",      \
@@ -294,82 +294,83 @@ struct cgtrace_session_info {
     F(cgtrace_op, int, CGTRACE_OFF, (const struct cgtrace_op_info *info),                                    \
       (const struct cgtrace_op_info *info, size_t size), (info, sizeof *info), "records an operation",       \
       "In the innermost open span of the thread, in which it must lie.\n"                                    \
-      "CGTRACE_E_NULL: info, its name, or a list with entries. CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: a text, " \
-      "too many inputs or dimensions. CGTRACE_E_VALUE: an input is 0. CGTRACE_E_TIME: it begins before the " \
-      "span or ends in the future. CGTRACE_E_FULL: too many different texts.")                               \
+      "CGTRACE_E_NULL: info, its name, or a list with entries. CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: "         \
+      "a text, too many inputs or dimensions. CGTRACE_E_VALUE: an input is 0. CGTRACE_E_TIME: it "           \
+      "begins before the span or ends in the future. CGTRACE_E_FULL: too many different texts.")             \
     F(cgtrace_tensor, int, CGTRACE_OFF, (const struct cgtrace_tensor_info *info),                            \
       (const struct cgtrace_tensor_info *info, size_t size), (info, sizeof *info), "records a tensor",       \
-      "CGTRACE_E_NULL: info, or the shape. CGTRACE_E_VALUE: the id is 0, or the category. CGTRACE_E_BLANK, " \
-      "CGTRACE_E_TOO_BIG: a text, too many dimensions. CGTRACE_E_FULL: too many different texts.")           \
+      "CGTRACE_E_NULL: info, or the shape. CGTRACE_E_VALUE: the id is 0, or the category. "                  \
+      "CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: a text, too many dimensions. CGTRACE_E_FULL: too many "           \
+      "different texts.")                                                                                    \
     F(cgtrace_tensor_stats, int, CGTRACE_OFF, (const struct cgtrace_stats_info *info),                       \
       (const struct cgtrace_stats_info *info, size_t size), (info, sizeof *info),                            \
       "records statistics of a tensor",                                                                      \
-      "CGTRACE_E_NULL: info, its label, or the shape. CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: a text, too many " \
-      "dimensions. CGTRACE_E_VALUE: the elements overflow 64 bits, non_finite is above them, a number is "   \
-      "not finite, rms or abs_max is below 0. CGTRACE_E_FULL: too many different texts.")                    \
+      "CGTRACE_E_NULL: info, its label, or the shape. CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: a text, "          \
+      "too many dimensions. CGTRACE_E_VALUE: the elements overflow 64 bits, non_finite is above "            \
+      "them, a number is not finite, rms or abs_max is below 0. CGTRACE_E_FULL: too many different "         \
+      "texts.")                                                                                              \
     F(cgtrace_tensor_values, int, CGTRACE_OFF,                                                               \
       (const char *label, const uint64_t *shape, size_t rank, const float *values),                          \
       (const char *label, const uint64_t *shape, size_t rank, const float *values),                          \
       (label, shape, rank, values), "works out statistics of values in host memory, and records them",       \
-      "As cgtrace_tensor_stats(), dtype f32. The statistics are over all elements, in 32-bit floats; one "   \
-      "that is not finite is written as 0, non_finite stands for it.\n"                                      \
-      "CGTRACE_E_NULL: label, shape, or values with elements. CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: label, "   \
-      "too many dimensions. CGTRACE_E_VALUE: the elements overflow 64 bits. CGTRACE_E_FULL: too many "       \
-      "different texts.")                                                                                    \
+      "As cgtrace_tensor_stats(), of dtype f32; the statistics are over all elements, in 32-bit "            \
+      "floats; one that is not finite is written as 0, non_finite stands for it.\n"                          \
+      "CGTRACE_E_NULL: label, shape, or values with elements. CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: "          \
+      "label, too many dimensions. CGTRACE_E_VALUE: the elements overflow 64 bits. CGTRACE_E_FULL: "         \
+      "too many different texts.")                                                                           \
     F(cgtrace_scalar, int, CGTRACE_OFF, (const char *label, double value),                                   \
       (const char *label, double value), (label, value), "records a number",                                 \
       "As statistics of one element; one that is not finite is recorded as such.\n"                          \
-      "CGTRACE_E_NULL, CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: the label. CGTRACE_E_FULL: too many different "   \
-      "texts.")                                                                                              \
+      "CGTRACE_E_NULL, CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: the label. CGTRACE_E_FULL: too many "             \
+      "different texts.")                                                                                    \
     F(cgtrace_alloc, int, CGTRACE_OFF, (const struct cgtrace_storage_info *info),                            \
       (const struct cgtrace_storage_info *info, size_t size), (info, sizeof *info),                          \
       "records that a storage begins",                                                                       \
-      "Now. A storage that is alive may be recorded again with the same bytes and another tensor: an "       \
-      "alias.\n"                                                                                             \
-      "CGTRACE_E_NULL: info, or the shape. CGTRACE_E_VALUE: storage or tensor is 0, or the category. "       \
-      "CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: a text, too many dimensions. CGTRACE_E_STORAGE: it is alive "     \
-      "with "                                                                                                \
-      "other bytes, or with this tensor. CGTRACE_E_FULL: no memory for one more, or too many different "     \
-      "texts.")                                                                                              \
+      "Now. A storage that is alive may be recorded again with the same bytes and another tensor: "          \
+      "an alias.\n"                                                                                          \
+      "CGTRACE_E_NULL: info, or the shape. CGTRACE_E_VALUE: storage or tensor is 0, or the "                 \
+      "category. CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: a text, too many dimensions. "                          \
+      "CGTRACE_E_STORAGE: it is alive with other bytes, or with this tensor. CGTRACE_E_FULL: no "            \
+      "memory for one more, or too many different texts.")                                                   \
     F(cgtrace_free, int, CGTRACE_OFF, (uint64_t storage, const char *device),                                \
       (uint64_t storage, const char *device), (storage, device), "records that a storage ends",              \
       "Now, with all its aliases; by any thread.\n"                                                          \
-      "CGTRACE_E_VALUE: storage is 0. CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: the device. CGTRACE_E_STORAGE: "   \
-      "no "                                                                                                  \
-      "such storage is alive.")                                                                              \
+      "CGTRACE_E_VALUE: storage is 0. CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: the device. "                      \
+      "CGTRACE_E_STORAGE: no such storage is alive.")                                                        \
     F(cgtrace_device_memory, int, CGTRACE_OFF,                                                               \
       (const char *device, uint64_t used, uint64_t free_bytes, uint64_t reserved, uint64_t capacity),        \
       (const char *device, uint64_t used, uint64_t free_bytes, uint64_t reserved, uint64_t capacity),        \
       (device, used, free_bytes, reserved, capacity), "records how much of a device's memory is used now",   \
       "In bytes, CGTRACE_UNKNOWN for what is not known; at least one is.\n"                                  \
-      "CGTRACE_E_NULL, CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: the device. CGTRACE_E_VALUE: nothing is known. "  \
-      "CGTRACE_E_FULL: too many different texts.")                                                           \
+      "CGTRACE_E_NULL, CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: the device. CGTRACE_E_VALUE: nothing is "         \
+      "known. CGTRACE_E_FULL: too many different texts.")                                                    \
     F(cgtrace_device_interval, int, CGTRACE_OFF, (const struct cgtrace_interval_info *info),                 \
       (const struct cgtrace_interval_info *info, size_t size), (info, sizeof *info),                         \
       "records timed work of a device",                                                                      \
       "CGTRACE_E_NULL: info, or a text that is needed. CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: a text. "         \
-      "CGTRACE_E_TIME: it has no length, or its end overflows 64 bits. CGTRACE_E_UNKNOWN: no span of this "  \
-      "capture. CGTRACE_E_FULL: too many different texts.")                                                  \
+      "CGTRACE_E_TIME: it has no length, or its end overflows 64 bits. CGTRACE_E_UNKNOWN: no span "          \
+      "of this capture. CGTRACE_E_FULL: too many different texts.")                                          \
     F(cgtrace_gradient, int, CGTRACE_OFF,                                                                    \
       (const char *root, const char *key, enum cgtrace_gradient_state state, double norm),                   \
       (const char *root, const char *key, enum cgtrace_gradient_state state, double norm),                   \
       (root, key, state, norm), "records the gradient of a parameter",                                       \
-      "root: the collection that key is a parameter of. With a gradient manifest: one of its keys, once.\n"  \
-      "CGTRACE_E_NULL, CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: root or key. CGTRACE_E_VALUE: the state, or a "   \
-      "norm that does not go with it. CGTRACE_E_GRADIENTS: not in the manifest, or recorded already. "       \
-      "CGTRACE_E_FULL: too many different texts.")                                                           \
+      "root: the collection that key is a parameter of. With a gradient manifest: one of its keys, "         \
+      "once.\n"                                                                                              \
+      "CGTRACE_E_NULL, CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: root or key. CGTRACE_E_VALUE: the "               \
+      "state, or a norm that does not go with it. CGTRACE_E_GRADIENTS: not in the manifest, or "             \
+      "recorded already. CGTRACE_E_FULL: too many different texts.")                                         \
     F(cgtrace_call_edge, int, CGTRACE_OFF, (cgtrace_span caller, cgtrace_span callee),                       \
       (cgtrace_span caller, cgtrace_span callee), (caller, callee), "records that one span calls another",   \
-      "While the callee is open, by its thread; it is written when the callee ends, with its duration. "     \
-      "caller: the span directly around it; 0: whatever that is. CGTRACE_OFF also when either is 0 or of a " \
-      "capture that has ended.\n"                                                                            \
+      "While the callee is open, by its thread; it is written when the callee ends, with its "               \
+      "duration. caller: the span directly around it; 0: whatever that is. CGTRACE_OFF also when "           \
+      "either is 0 or of a capture that has ended.\n"                                                        \
       "CGTRACE_E_THREAD: another thread began the callee. CGTRACE_E_NOT_OPEN: it is not open. "              \
       "CGTRACE_E_PARENT: the caller is not directly around it.")                                             \
     F(cgtrace_data_edge, int, CGTRACE_OFF, (uint64_t from_tensor, uint64_t to_tensor),                       \
       (uint64_t from_tensor, uint64_t to_tensor), (from_tensor, to_tensor),                                  \
       "records that one tensor is made from another",                                                        \
-      "CGTRACE_E_VALUE: an id is 0. CGTRACE_E_UNKNOWN: no tensor and no operation of this capture has "      \
-      "named one of them so far (of the first eight millions), or their records were lost.")                 \
+      "CGTRACE_E_VALUE: an id is 0. CGTRACE_E_UNKNOWN: no tensor and no operation of this capture "          \
+      "has named one of them so far (of the first eight millions), or their records were lost.")             \
                                                                                                              \
     F(cgtrace_tag, int, CGTRACE_OFF, (const char *key, const char *value),                                   \
       (const char *key, const char *value), (key, value), "adds a tag to the trace",                         \
@@ -386,17 +387,13 @@ struct cgtrace_session_info {
       (const struct cgtrace_contract_info *info, size_t size), (info, sizeof *info),                         \
       "declares what the trace holds",                                                                       \
       "Of the trace that is open and of later ones, in place of CGTRACE_CONTRACT; NULL: none. The "          \
-      "manifest's "                                                                                          \
-      "digest is worked out here.\n"                                                                         \
-      "CGTRACE_E_NULL: a list with entries, or a text in one. CGTRACE_E_TOO_BIG: a text, or more than 1 "    \
-      "MiB "                                                                                                 \
-      "in all. CGTRACE_E_VALUE: an enumeration. CGTRACE_E_LABELS: a label is blank, repeated or not UTF-8, " \
-      "a class "                                                                                             \
-      "names one that is not required, or the classes overlap or leave one out. CGTRACE_E_GRADIENTS: "       \
-      "manifest without complete gradients or the reverse, no families, a text blank or not UTF-8, a key "   \
-      "twice, a "                                                                                            \
-      "family "                                                                                              \
-      "twice, without entries or not declared, min_present out of range. CGTRACE_E_FULL: no memory.")        \
+      "manifest's digest is worked out here.\n"                                                              \
+      "CGTRACE_E_NULL: a list with entries, or a text in one. CGTRACE_E_TOO_BIG: a text, or more "           \
+      "than 1 MiB in all. CGTRACE_E_VALUE: an enumeration. CGTRACE_E_LABELS: a label is blank, "             \
+      "repeated or not UTF-8, a class names one that is not required, or the classes overlap or "            \
+      "leave one out. CGTRACE_E_GRADIENTS: manifest without complete gradients or the reverse, no "          \
+      "families, a text blank or not UTF-8, a key twice, a family twice, without entries or not "            \
+      "declared, min_present out of range. CGTRACE_E_FULL: no memory.")                                      \
                                                                                                              \
     F(cgtrace_capture_explicit_only, int, CGTRACE_OFF, (void), (void), (),                                   \
       "has nothing captured but what cgtrace_session_begin() begins",                                        \
@@ -406,27 +403,27 @@ struct cgtrace_session_info {
       (const struct cgtrace_session_info *info, size_t size), (info, sizeof *info), "begins a capture",      \
       "Its own trace, of all that the process does until it is finished; one at a time.\n"                   \
       "CGTRACE_E_NULL: info, entrypoint, a list with entries, or a text in one. CGTRACE_E_BLANK, "           \
-      "CGTRACE_E_TOO_BIG: a text. CGTRACE_E_VALUE: the phase. CGTRACE_E_RUN: the steps. CGTRACE_E_BUSY: a "  \
-      "capture is open. CGTRACE_E_IO: its files could not be made. And the errors of cgtrace_identity() "    \
-      "and "                                                                                                 \
-      "cgtrace_contract().")                                                                                 \
+      "CGTRACE_E_TOO_BIG: a text. CGTRACE_E_VALUE: the phase. CGTRACE_E_RUN: the steps. "                    \
+      "CGTRACE_E_BUSY: a capture is open. CGTRACE_E_IO: its files could not be made. And the "               \
+      "errors of cgtrace_identity() and cgtrace_contract().")                                                \
     F(cgtrace_session_finish, int, CGTRACE_OFF, (char *path, size_t path_size),                              \
       (char *path, size_t path_size), (path, path_size), "ends the capture, complete",                       \
-      "When it returns the trace is in its place; path (NULL: not wanted) is filled with where, cut to "     \
-      "path_size with its NUL.\n"                                                                            \
-      "CGTRACE_E_NO_SESSION. CGTRACE_E_MEASURED: own_measured, and none was begun. CGTRACE_E_OPEN_SPANS: "   \
-      "spans are open on the calling thread; the capture goes "                                              \
-      "on. "                                                                                                 \
+      "When it returns the trace is in its place; path (NULL: not wanted) is filled with where, "            \
+      "cut to path_size with its NUL.\n"                                                                     \
+      "CGTRACE_E_NO_SESSION: none is open. CGTRACE_E_MEASURED: own_measured, and none was begun. "           \
+      "CGTRACE_E_OPEN_SPANS: spans are open on the calling thread; the capture goes on. "                    \
       "CGTRACE_E_IO: the trace could not be written; it is over all the same.")                              \
     F(cgtrace_session_fail, int, CGTRACE_OFF, (const char *reason, char *path, size_t path_size),            \
       (const char *reason, char *path, size_t path_size), (reason, path, path_size),                         \
       "ends the capture, failed",                                                                            \
       "As cgtrace_session_finish(), with a reason; spans may be open.\n"                                     \
       "CGTRACE_E_NULL, CGTRACE_E_BLANK, CGTRACE_E_TOO_BIG: the reason; the capture goes on. "                \
-      "CGTRACE_E_NO_SESSION. CGTRACE_E_IO: the trace could not be written; it is over all the same.")        \
+      "CGTRACE_E_NO_SESSION: none is open. CGTRACE_E_IO: the trace could not be written; it is over all "    \
+      "the same.")                                                                                           \
     F(cgtrace_flush, int, CGTRACE_OFF, (void), (void), (),                                                   \
       "has everything written that was recorded so far",                                                     \
-      "To the unfinished trace: after it no ending of the process can lose it. Waits for the writer.\n"      \
+      "To the unfinished trace: after it no ending of the process can lose it. Waits for the "               \
+      "writer.\n"                                                                                            \
       "CGTRACE_E_IO: it could not be written.")
 
 /* ---- the rest of this file is how it works ---- */

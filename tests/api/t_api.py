@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -402,6 +403,21 @@ def forked():
                   'fork: each process has its own spans and storages')
 
 
+def manual():
+    page = f'{BUILD}/man/libcgtrace.3'
+    if not shutil.which('mandoc'):
+        tap.skip('libcgtrace(3)', 'mandoc is not installed')
+        return
+    lint = subprocess.run(['mandoc', '-Tlint', '-Wwarning', page], capture_output=True, text=True)
+    tap.equal((lint.returncode, lint.stdout), (0, ''), 'libcgtrace(3): what mandoc says of it')
+    shown = subprocess.run(['mandoc', '-Tascii', page], capture_output=True, text=True).stdout
+    shown = re.sub('.\b', '', shown)
+    with open(os.path.join(ROOT, 'preload', 'cgtrace.h'), encoding='utf-8') as file:
+        functions = re.findall(r'^    F\((cgtrace_\w+),', file.read(), re.M)
+    tap.ok(len(functions) > 25 and all(shown.count(f'{name}(') >= 2 for name in functions), 'libcgtrace(3): every function, its form and its text',
+           [name for name in functions if shown.count(f'{name}(') < 2])
+
+
 def older():
     with Run([CALLS, 'everything'], record=False, LD_PRELOAD=f'{BUILD}/tests/api/older.so') as run:
         tap.equal(run.status, 0, 'an older library: runs')
@@ -493,6 +509,6 @@ def words():
 
 
 if __name__ == '__main__':
-    for test in (words, everything, misuse, tags, mistaken, threads, full, ways_in, cplusplus, killed, damaged, flushed, forked, older, sessions, unmeasured):
+    for test in (words, everything, misuse, tags, mistaken, threads, full, ways_in, cplusplus, killed, damaged, flushed, forked, older, manual, sessions, unmeasured):
         test()
     tap.done()
