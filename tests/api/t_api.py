@@ -403,6 +403,22 @@ def forked():
                   'fork: each process has its own spans and storages')
 
 
+def compilers():
+    """The header alone, by what there is of compilers, in every edition of the languages that they know."""
+    warnings = ['-Wall', '-Wextra', '-Wshadow', '-Wconversion', '-pedantic', '-Werror']
+    for language, programs, editions in (('c', ('gcc', 'clang'), ('c11', 'c17', 'gnu17', 'gnu2x')),
+                                         ('c++', ('g++', 'clang++'), ('c++11', 'c++14', 'c++17', 'c++20'))):
+        for compiler in programs:
+            name = f'{compiler} takes the header without a warning: {", ".join(editions)}'
+            if not shutil.which(compiler):
+                tap.skip(name, f'{compiler} is not installed')
+                continue
+            faults = [subprocess.run([compiler, '-fsyntax-only', '-x', language, f'-std={edition}', *warnings, f'-I{ROOT}/preload', '-'],
+                                     input='#include <cgtrace.h>\nint main(void) { return cgtrace_scalar("x", 1) < 0; }\n', capture_output=True,
+                                     text=True).stderr for edition in editions]
+            tap.equal(faults, [''] * len(editions), name)
+
+
 def manual():
     page = f'{BUILD}/man/libcgtrace.3'
     if not shutil.which('mandoc'):
@@ -509,6 +525,6 @@ def words():
 
 
 if __name__ == '__main__':
-    for test in (words, everything, misuse, tags, mistaken, threads, full, ways_in, cplusplus, killed, damaged, flushed, forked, older, manual, sessions, unmeasured):
+    for test in (words, everything, misuse, tags, mistaken, threads, full, ways_in, cplusplus, killed, damaged, flushed, forked, older, manual, compilers, sessions, unmeasured):
         test()
     tap.done()
