@@ -72,6 +72,7 @@ static void emit_entry(struct json_doc *doc, const struct query *query, uint64_t
     doc_member_u64(doc, "timestamp_ns", samples->timestamp_ns[sample]);
     doc_member_u64(doc, "logical_bytes", row->logical_bytes);
     doc_member_u64(doc, "logical_in_pools_bytes", row->logical_pool_bytes);
+    doc_member_u64(doc, "logical_of_framework_bytes", row->framework_bytes);
     doc_member_u64_or_null(doc, "reserved_bytes", samples->reserved_bytes_set[sample],
                            samples->reserved_bytes[sample]);
     doc_member_u64_or_null(doc, "used_bytes", samples->used_bytes_set[sample], samples->used_bytes[sample]);
@@ -99,7 +100,10 @@ static void emit_definition(struct json_doc *doc, const void *page)
         "At each sample of a device: logical is what its storages hold, reserved is what pools took from "
         "the device, used is what the device says is in use. Attributed is what storages outside of pools "
         "hold and what pools have reserved (what their storages hold, where that is not known); "
-        "unattributed is used less attributed. More can be attributed than is used where storages do not "
+        "unattributed is used less attributed. What a framework's allocator gives out lies within storages "
+        "of "
+        "the driver, where the trace has both, and is not attributed again. More can be attributed than is "
+        "used where storages do not "
         "lie on the device, as managed memory may.");
 }
 

@@ -425,6 +425,10 @@ static void emit_notes(struct json_doc *doc, const void *page)
     if (storages->kind == STORAGES_LEAK && storages->after_steps &&
         storages->steps.count <= storages->after_steps)
         doc_string(doc, "the trace has too few steps for any storage to be alive after so many further ones");
+    if (storages->groups.of_driver > 0 && storages->groups.of_driver < storages->groups.selected)
+        doc_string(doc,
+                   "some storages are of a framework's allocator and lie within those of the driver: sums "
+                   "count both");
     if (storages->by == GROUP_BY_STACK && storages->groups.with_stack < storages->groups.selected)
         doc_string(doc, "some storages have no stack: they are grouped by operation or entry point");
     doc_array_end(doc);

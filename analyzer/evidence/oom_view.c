@@ -147,17 +147,25 @@ static void emit_owner(struct json_doc *doc, const void *list, uint64_t i)
     doc_object_end(doc);
 }
 
-static void emit_owners(struct json_doc *doc, const struct failure *failure, const char *key,
+/* Storages of one layer. */
+struct layer {
+    const struct failure *failure;
+    const uint32_t *lifetimes;
+    size_t count;
+    uint64_t bytes;
+    uint32_t largest[OOM_LARGEST];
+};
+
+static void emit_owners(struct json_doc *doc, const struct layer *layer, const char *key,
                         enum storage_grouping by)
 {
-    const struct oom_view *view = failure->view;
+    const struct oom_view *view = layer->failure->view;
     struct storage_groups groups;
-    if (!storage_grouper_list(view->groupers[by], failure->detail.live, failure->detail.live_count,
-                              &groups)) {
+    if (!storage_grouper_list(view->groupers[by], layer->lifetimes, layer->count, &groups)) {
         doc_fail(doc, ENOMEM);
         return;
     }
-    struct owners owners = {{view->trace, &view->paths, &groups, view->people}, failure->detail.live_bytes};
+    struct owners owners = {{view->trace, &view->paths, &groups, view->people}, layer->bytes};
     doc_key(doc, key);
     emit_bounded(doc, groups.count, OWNERS, emit_owner, &owners);
     storage_groups_free(&groups);
@@ -165,20 +173,34 @@ static void emit_owners(struct json_doc *doc, const struct failure *failure, con
 
 static void emit_storage(struct json_doc *doc, const void *list, uint64_t i)
 {
-    const struct failure *failure = list;
-    const struct cg_trace *trace = failure->view->trace;
-    const struct lifetime *lifetime = &failure->view->memory.lifetimes[failure->detail.largest[i]];
+    const struct layer *layer = list;
+    const struct oom_view *view = layer->failure->view;
+    const struct cg_trace *trace = view->trace;
+    const struct lifetime *lifetime = &view->memory.lifetimes[layer->largest[i]];
     const struct cg_memory *records = &trace->memory;
     uint64_t start = lifetime_start(trace, lifetime);
     doc_object(doc);
     member_str(doc, trace, "storage_id", records->storage_id[lifetime->row]);
     doc_member_u64(doc, "bytes", records->bytes[lifetime->row]);
     doc_member_string(doc, "category", cg_name_CATEGORY[records->category[lifetime->row]]);
-    doc_member_u64(doc, "age_ns", cg_sat_sub(failure->detail.time_ns, start));
+    doc_member_u64(doc, "age_ns", cg_sat_sub(layer->failure->detail.time_ns, start));
     member_str(doc, trace, "operation", storage_call(trace, lifetime->row));
-    emit_span_path(doc, trace, &failure->view->paths,
-                   path_of_span(failure->view, records->span_id[lifetime->row]));
+    emit_span_path(doc, trace, &view->paths, path_of_span(view, records->span_id[lifetime->row]));
     emit_frames(doc, trace, storage_stack(trace, lifetime->row));
+    doc_object_end(doc);
+}
+
+/* Who holds the storages of a layer, into an open object. */
+static void emit_layer(struct json_doc *doc, struct layer *layer)
+{
+    size_t largest =
+        oom_largest(&layer->failure->view->index, layer->lifetimes, layer->count, layer->largest);
+    emit_owners(doc, layer, "by_call_site", GROUP_BY_STACK);
+    emit_owners(doc, layer, "by_span", GROUP_BY_SPAN);
+    emit_owners(doc, layer, "by_category", GROUP_BY_CATEGORY);
+    doc_key(doc, "largest");
+    doc_object(doc);
+    emit_bounded_members(doc, layer->count, largest, emit_storage, layer);
     doc_object_end(doc);
 }
 
@@ -187,19 +209,35 @@ static void emit_live(struct json_doc *doc, const struct failure *failure)
     const struct oom_detail *detail = &failure->detail;
     const struct cg_device_memory *samples = &failure->view->trace->device_memory;
     bool used = detail->sample != CG_NONE && samples->used_bytes_set[detail->sample];
+    struct layer layer = {failure, detail->live, detail->live_count, detail->live_bytes, {0}};
     doc_key(doc, "live");
     doc_object(doc);
     doc_member_u64(doc, "storages", detail->live_count);
     doc_member_u64(doc, "bytes", detail->live_bytes);
     doc_member_u64_or_null(doc, "used_and_in_no_storage_bytes", used,
                            used ? cg_sat_sub(samples->used_bytes[detail->sample], detail->live_bytes) : 0);
-    emit_owners(doc, failure, "by_call_site", GROUP_BY_STACK);
-    emit_owners(doc, failure, "by_span", GROUP_BY_SPAN);
-    emit_owners(doc, failure, "by_category", GROUP_BY_CATEGORY);
-    doc_key(doc, "largest");
-    doc_object(doc);
-    emit_bounded_members(doc, detail->live_count, detail->largest_count, emit_storage, failure);
+    emit_layer(doc, &layer);
     doc_object_end(doc);
+}
+
+/* What a framework's allocator has given out of the driver's storages; null where it says nothing of it. */
+static void emit_framework(struct json_doc *doc, const struct failure *failure)
+{
+    const struct oom_detail *detail = &failure->detail;
+    const struct cg_trace *trace = failure->view->trace;
+    struct layer layer = {failure, detail->live + detail->live_count, detail->framework_count, 0, {0}};
+    doc_key(doc, "live_of_framework");
+    if (layer.count == 0) {
+        doc_null(doc);
+        return;
+    }
+    for (size_t i = 0; i < layer.count; i++)
+        layer.bytes = cg_sat_add(
+            layer.bytes, trace->memory.bytes[failure->view->memory.lifetimes[layer.lifetimes[i]].row]);
+    doc_object(doc);
+    doc_member_u64(doc, "storages", layer.count);
+    doc_member_u64(doc, "bytes", layer.bytes);
+    emit_layer(doc, &layer);
     doc_object_end(doc);
 }
 
@@ -247,6 +285,7 @@ void emit_oom_failure(struct json_doc *doc, const struct oom_view *view, uint64_
     emit_call(doc, &failure);
     emit_device(doc, &failure);
     emit_live(doc, &failure);
+    if (failure.detail.framework_count > 0 || !view->people) emit_framework(doc, &failure);
     emit_events(doc, &failure);
     doc_object_end(doc);
     oom_detail_free(&failure.detail);

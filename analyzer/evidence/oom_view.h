@@ -10,7 +10,8 @@
     "Calls that returned CUDA_ERROR_OUT_OF_MEMORY (2). Alive are the storages of the device when the call "  \
     "began. device_memory is the first sample of the device since then, changes_before_sample counts the "   \
     "memory records of the device in between. What a pool held back is reserved for pools and in no "        \
-    "storage."
+    "storage. "                                                                                              \
+    "What a framework's allocator gave out lies within storages of the driver, where the trace has both."
 
 enum { OOM_GROUPINGS = GROUP_BY_CATEGORY + 1 };
 

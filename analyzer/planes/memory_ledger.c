@@ -6,17 +6,19 @@
 #include "analyzer/planes/array.h"
 #include "analyzer/planes/order.h"
 #include "analyzer/planes/pair_map.h"
+#include "analyzer/planes/storage_groups.h"
 
 struct maker {
     const struct cg_trace *trace;
     const struct logical_memory *memory;
     struct memory_ledger *ledger;
-    struct physical_memory samples;      /* its order is the ledger's */
-    struct pair_map device_of;           /* (device, 0) -> number */
-    unsigned __int128 *live, *live_pool; /* by device */
-    uint64_t *ends;                      /* of lifetimes */
-    uint32_t *by_end;                    /* lifetimes by their ends; NULL: as they stand */
-    size_t begun, ended;                 /* lifetimes that have, so far */
+    struct physical_memory samples;                       /* its order is the ledger's */
+    struct pair_map device_of;                            /* (device, 0) -> number */
+    unsigned __int128 *live, *live_pool, *live_framework; /* by device */
+    bool *has_drivers;   /* by device: the trace has storages of the driver there */
+    uint64_t *ends;      /* of lifetimes */
+    uint32_t *by_end;    /* lifetimes by their ends; NULL: as they stand */
+    size_t begun, ended; /* lifetimes that have, so far */
     cg_str pool;
 };
 
@@ -33,7 +35,11 @@ static bool make_devices(struct maker *maker, cg_str wanted)
     ledger->devices = array_zeroed(count, sizeof *ledger->devices);
     maker->live = array_zeroed(count, sizeof *maker->live);
     maker->live_pool = array_zeroed(count, sizeof *maker->live_pool);
-    if (!ledger->devices || !maker->live || !maker->live_pool) return false;
+    maker->live_framework = array_zeroed(count, sizeof *maker->live_framework);
+    maker->has_drivers = array_zeroed(count, sizeof *maker->has_drivers);
+    if (!ledger->devices || !maker->live || !maker->live_pool || !maker->live_framework ||
+        !maker->has_drivers)
+        return false;
     for (size_t i = 0; i < count; i++) {
         const struct physical_device *device = &maker->samples.devices[i];
         if (wanted != CG_ABSENT && device->device != wanted) continue;
@@ -49,6 +55,16 @@ static bool make_devices(struct maker *maker, cg_str wanted)
                                    .most_unattributed = CG_NONE};
     }
     return true;
+}
+
+static void find_drivers(struct maker *maker)
+{
+    for (size_t i = 0; i < maker->memory->lifetime_count; i++) {
+        uint32_t row = maker->memory->lifetimes[i].row;
+        const struct pair_entry *device =
+            pair_map_find(&maker->device_of, maker->trace->memory.device[row], 0);
+        if (device && storage_is_drivers(maker->trace, row)) maker->has_drivers[device->value] = true;
+    }
 }
 
 static bool sort_ends(struct maker *maker)
@@ -71,6 +87,8 @@ static void count_storage(struct maker *maker, const struct lifetime *lifetime, 
     unsigned __int128 bytes = records->bytes[row];
     maker->live[device->value] += begins ? bytes : -bytes;
     if (pool) maker->live_pool[device->value] += begins ? bytes : -bytes;
+    if (maker->has_drivers[device->value] && !storage_is_drivers(maker->trace, row))
+        maker->live_framework[device->value] += begins ? bytes : -bytes;
 }
 
 /* Everything up to this time has happened. A storage ends after it begins: begins are counted first. */
@@ -97,7 +115,9 @@ static void settle(const struct cg_trace *trace, struct ledger_row *row)
     if (!row->used_known) return;
     if (samples->reserved_bytes_set[row->sample] && samples->reserved_bytes[row->sample] > in_pools)
         in_pools = samples->reserved_bytes[row->sample];
-    row->attributed_bytes = cg_sat_add(cg_sat_sub(row->logical_bytes, row->logical_pool_bytes), in_pools);
+    uint64_t outside =
+        cg_sat_sub(cg_sat_sub(row->logical_bytes, row->logical_pool_bytes), row->framework_bytes);
+    row->attributed_bytes = cg_sat_add(outside, in_pools);
     row->unattributed_bytes = cg_sat_sub(used, row->attributed_bytes);
     row->over_bytes = cg_sat_sub(row->attributed_bytes, used);
 }
@@ -129,7 +149,8 @@ static bool make_rows(struct maker *maker)
         struct ledger_row row = {.sample = sample,
                                  .device = device->value,
                                  .logical_bytes = clamp(maker->live[device->value]),
-                                 .logical_pool_bytes = clamp(maker->live_pool[device->value])};
+                                 .logical_pool_bytes = clamp(maker->live_pool[device->value]),
+                                 .framework_bytes = clamp(maker->live_framework[device->value])};
         settle(maker->trace, &row);
         ledger->rows[ledger->count] = row;
         note_most(maker, (uint32_t)ledger->count++);
@@ -145,12 +166,16 @@ bool memory_ledger_make(const struct cg_trace *trace, const struct logical_memor
                           .memory = memory,
                           .ledger = ledger,
                           .pool = trace_find(trace, "pool", strlen("pool"))};
-    bool ok = physical_memory_make(trace, &maker.samples) && make_devices(&maker, device) &&
-              sort_ends(&maker) && make_rows(&maker);
+    bool ok =
+        physical_memory_make(trace, &maker.samples) && make_devices(&maker, device) && sort_ends(&maker);
+    if (ok) find_drivers(&maker);
+    ok = ok && make_rows(&maker);
     physical_memory_free(&maker.samples);
     pair_map_free(&maker.device_of);
     free(maker.live);
     free(maker.live_pool);
+    free(maker.live_framework);
+    free(maker.has_drivers);
     free(maker.ends);
     free(maker.by_end);
     if (!ok) memory_ledger_free(ledger);

@@ -6,9 +6,13 @@
 #include "analyzer/planes/planes.h"
 
 struct ledger_row {
-    uint32_t sample;                            /* row of trace->device_memory */
-    uint32_t device;                            /* of memory_ledger.devices */
-    uint64_t logical_bytes, logical_pool_bytes; /* storages alive on the device; those of them in pools */
+    uint32_t sample;             /* row of trace->device_memory */
+    uint32_t device;             /* of memory_ledger.devices */
+    uint64_t logical_bytes;      /* storages alive on the device */
+    uint64_t logical_pool_bytes; /* those of them in pools */
+    /* Those of a framework's allocator on a device where the trace has storages of the driver too: they lie
+     * within these and explain nothing more. */
+    uint64_t framework_bytes;
     /* used_bytes is known: what storages and pools explain, and what is left of it. More can be explained
      * than is used where storages do not lie on the device (managed memory): then over_bytes says by how
      * much. */

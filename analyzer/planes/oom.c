@@ -5,6 +5,7 @@
 
 #include "analyzer/planes/array.h"
 #include "analyzer/planes/order.h"
+#include "analyzer/planes/storage_groups.h"
 
 /* ---- the failures ---- */
 
@@ -90,19 +91,41 @@ static enum oom_verdict judge(const struct cg_trace *trace, uint32_t op, uint32_
 
 /* ---- what was alive ---- */
 
-static void keep_largest(const struct cg_trace *trace, const struct logical_memory *memory, uint32_t lifetime,
-                         struct oom_detail *detail)
+size_t oom_largest(const struct live_index *index, const uint32_t *lifetimes, size_t count,
+                   uint32_t largest[OOM_LARGEST])
 {
-    const uint64_t *bytes = trace->memory.bytes;
-    uint64_t size = bytes[memory->lifetimes[lifetime].row];
-    size_t at = detail->largest_count;
-    while (at > 0 && bytes[memory->lifetimes[detail->largest[at - 1]].row] < size)
-        at--;
-    if (at == OOM_LARGEST) return;
-    if (detail->largest_count < OOM_LARGEST) detail->largest_count++;
-    memmove(&detail->largest[at + 1], &detail->largest[at],
-            (detail->largest_count - 1 - at) * sizeof *detail->largest);
-    detail->largest[at] = lifetime;
+    const uint64_t *bytes = index->trace->memory.bytes;
+    const struct lifetime *all = index->memory->lifetimes;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = kept;
+        while (at > 0 && bytes[all[largest[at - 1]].row] < bytes[all[lifetimes[i]].row])
+            at--;
+        if (at == OOM_LARGEST) continue;
+        if (kept < OOM_LARGEST) kept++;
+        memmove(&largest[at + 1], &largest[at], (kept - 1 - at) * sizeof *largest);
+        largest[at] = lifetimes[i];
+    }
+    return kept;
+}
+
+/* Puts the driver's first, in their order, if there are any. */
+static bool split_layers(const struct live_index *index, struct oom_detail *detail)
+{
+    size_t count = detail->live_count, drivers = 0, next = 0;
+    uint32_t *split = array_raw(count, sizeof *split);
+    if (!split) return false;
+    for (size_t i = 0; i < count; i++)
+        drivers += storage_is_drivers(index->trace, index->memory->lifetimes[detail->live[i]].row);
+    for (int turn = 1; turn >= 0; turn--)
+        for (size_t i = 0; i < count; i++)
+            if (storage_is_drivers(index->trace, index->memory->lifetimes[detail->live[i]].row) == turn)
+                split[next++] = detail->live[i];
+    free(detail->live);
+    detail->live = split;
+    if (drivers > 0) detail->live_count = drivers;
+    detail->framework_count = count - detail->live_count;
+    return true;
 }
 
 static void sum_live(const struct cg_trace *trace, const struct logical_memory *memory,
@@ -115,7 +138,6 @@ static void sum_live(const struct cg_trace *trace, const struct logical_memory *
         detail->live_bytes = cg_sat_add(detail->live_bytes, bytes);
         if (pool != CG_ABSENT && trace->memory.memory_kind[row] == pool)
             detail->live_pool_bytes = cg_sat_add(detail->live_pool_bytes, bytes);
-        keep_largest(trace, memory, detail->live[i], detail);
     }
 }
 
@@ -184,6 +206,12 @@ static void take_events(const struct cg_trace *trace, const struct logical_memor
     }
 }
 
+void oom_detail_free(struct oom_detail *detail)
+{
+    free(detail->live);
+    *detail = (struct oom_detail){0};
+}
+
 bool oom_detail_make(const struct live_index *index, const struct oom_failures *failures, uint32_t op,
                      struct oom_detail *detail)
 {
@@ -192,16 +220,14 @@ bool oom_detail_make(const struct live_index *index, const struct oom_failures *
     cg_str device = trace->op.device[op];
     *detail = (struct oom_detail){.time_ns = trace->op.timestamp_ns[op]};
     if (!live_index_find(index, device, detail->time_ns, &detail->live, &detail->live_count)) return false;
+    if (!split_layers(index, detail)) {
+        oom_detail_free(detail);
+        return false;
+    }
     find_sample(trace, failures, device, detail);
     count_changes(trace, memory, device, detail);
     detail->verdict = judge(trace, op, detail->sample);
     sum_live(trace, memory, detail);
     take_events(trace, memory, failures, op, detail);
     return true;
-}
-
-void oom_detail_free(struct oom_detail *detail)
-{
-    free(detail->live);
-    *detail = (struct oom_detail){0};
 }

@@ -35,11 +35,11 @@ struct oom_detail {
     uint32_t sample;  /* row of trace->device_memory: the first one since the call began; CG_NONE: none */
     uint64_t changes; /* memory records of the device between the call and the sample */
     enum oom_verdict verdict;
-    uint32_t *live; /* lifetimes that are alive on the device when the call begins */
-    size_t live_count;
+    /* Lifetimes that are alive on the device when the call begins: those of the driver, and behind them,
+     * where there are both, those of a framework's allocator, which lie within the driver's; else all. */
+    uint32_t *live;
+    size_t live_count, framework_count;
     uint64_t live_bytes, live_pool_bytes;
-    uint32_t largest[OOM_LARGEST]; /* lifetimes, largest first, then in their order */
-    size_t largest_count;
     struct oom_event events[OOM_EVENTS]; /* of all threads, ascending */
     size_t event_count;
 };
@@ -48,5 +48,10 @@ struct oom_detail {
 bool oom_detail_make(const struct live_index *index, const struct oom_failures *failures, uint32_t op,
                      struct oom_detail *detail);
 void oom_detail_free(struct oom_detail *detail);
+
+/* The largest of count lifetimes: largest first, then in their order. Returns how many there are, at most
+ * OOM_LARGEST. */
+size_t oom_largest(const struct live_index *index, const uint32_t *lifetimes, size_t count,
+                   uint32_t largest[OOM_LARGEST]);
 
 #endif

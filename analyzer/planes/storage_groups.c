@@ -148,6 +148,7 @@ static void add_selected(struct storage_grouper *grouper, const struct lifetime 
     if (start < group->first_ns) group->first_ns = start;
     groups->selected++;
     groups->selected_bytes = cg_sat_add(groups->selected_bytes, bytes);
+    groups->of_driver += storage_is_drivers(grouper->trace, lifetime->row);
     groups->with_stack += storage_stack(grouper->trace, lifetime->row) != CG_NONE;
 }
 

@@ -69,6 +69,7 @@ struct storage_groups {
     size_t count;
     uint64_t selected, selected_bytes;
     uint64_t with_stack; /* selected storages whose stack is known */
+    uint64_t of_driver;  /* selected storages that the driver gave out */
     uint32_t stacks;     /* keys below are stacks, when grouped by them */
 };
 /* paths: of the trace; used when grouped by span, else NULL will do. steps may be NULL. n log n in the number
@@ -104,6 +105,12 @@ static inline enum cg_value_CATEGORY storage_group_category(const struct storage
 /* By size: from and to, both included. */
 void storage_group_sizes(const struct storage_group *group, uint64_t *from, uint64_t *to);
 
+/* Did the driver give this storage out? Those that a framework's allocator gives out lie within the driver's,
+ * where a trace has both. */
+static inline bool storage_is_drivers(const struct cg_trace *trace, uint32_t row)
+{
+    return trace->memory.memory_kind[row] != CG_ABSENT;
+}
 /* The stack of an allocation, if its frames are known; else CG_NONE. */
 uint32_t storage_stack(const struct cg_trace *trace, uint32_t row);
 /* The operation, else the entry point, that allocated. */

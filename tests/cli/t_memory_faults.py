@@ -194,7 +194,7 @@ empty = folder.put('empty.jsonl', region())
 equal([(query(empty, kind)['total'], query(empty, kind).get('notes')) for kind in ('leaks', 'oom')], [(0, ['the trace has no memory records']), (0, None)], 'nothing recorded')
 row = query(folder.put('failed.jsonl', region(op('nowhere', 'alloc', 300, 5, error=2), terminal=failed('gone'))), 'oom')['rows'][0]
 equal((row['requested_bytes'], row['device_memory'], row['pool'], row['span_path'], row['frames'], row['verdict'], row['last_events']), (None, None, None, None, None, 'not_known', []), 'what is not known is null')
-pool = region(memory('alloc', 200, 'a', 100, memory_kind='pool'), memory('alloc', 201, 'b', 30), op('m', 'alloc', 300, 5, error=2, requested_bytes=50),
+pool = region(memory('alloc', 200, 'a', 100, memory_kind='pool'), memory('alloc', 201, 'b', 30, memory_kind='device'), memory('alloc', 202, 'f', 20, op_name='view'), op('m', 'alloc', 300, 5, error=2, requested_bytes=50),
               dict(kind='device_memory', timestamp_ns=303, device='cuda:0', used_bytes=400, free_bytes=20, reserved_bytes=250))
 row = query(folder.put('pool.jsonl', pool), 'oom')['rows'][0]
 several = folder.put('several.jsonl', region(*[op('m', f'a|{i}', 300 + i, 1, error=2) for i in range(12)]))
@@ -205,13 +205,17 @@ with open(folder('several/report.md')) as file:
     report = file.read()
 ok('10 of 12 are shown' in report and report.count('`a\\|') == 10 and '| none | `root / measured` |' in report, 'report: ten of twelve', report)
 equal((row['pool'], row['live']['used_and_in_no_storage_bytes']), (dict(reserved_bytes=250, live_bytes=100, held_back_bytes=150), 270), 'what a pool held back')
+framework = row['live_of_framework']
+equal((framework['storages'], framework['bytes'], [(r['name'], r['share_of_live']) for r in framework['by_call_site']['rows']], [r['storage_id'] for r in framework['largest']['rows']]), (1, 20, [('view', 1.0)], ['f']),
+      "what a framework's allocator gave out of it")
+equal(query(folder('pool.jsonl'), 'peak')['notes'][0], "some storages are of a framework's allocator and lie within those of the driver: sums count both", 'where both are summed it is said')
 
 # ---- ledger ----
 ledger = query(folder('pool.jsonl'), 'ledger')
-equal(ledger['rows'], [dict(device='cuda:0', timestamp_ns=303, logical_bytes=130, logical_in_pools_bytes=100, reserved_bytes=250, used_bytes=400, attributed_bytes=280, unattributed_bytes=120, over_attributed_bytes=0)],
+equal(ledger['rows'], [dict(device='cuda:0', timestamp_ns=303, logical_bytes=150, logical_in_pools_bytes=100, logical_of_framework_bytes=20, reserved_bytes=250, used_bytes=400, attributed_bytes=280, unattributed_bytes=120, over_attributed_bytes=0)],
       'ledger: 30 outside of pools and 250 in them are 280 of 400')
 equal([(p['plane'], p['clock'], p['records'], p['coverage']['level']) for p in ledger['planes']],
-      [('logical', 'host', 2, 'partial'), ('reserved', 'host', 1, 'partial'), ('used', 'host', 1, 'partial'), ('unattributed', 'host', 1, 'partial')], 'ledger: each plane with its clock and coverage')
+      [('logical', 'host', 3, 'partial'), ('reserved', 'host', 1, 'partial'), ('used', 'host', 1, 'partial'), ('unattributed', 'host', 1, 'partial')], 'ledger: each plane with its clock and coverage')
 equal((ledger['most_used'], ledger['most_unattributed'], ledger['devices']), (ledger['rows'], ledger['rows'], [dict(device='cuda:0', samples=1, samples_with_used=1, samples_with_reserved=1)]), 'ledger: its extremes')
 equal((query(folder('pool.jsonl'), 'ledger', '--device', 'cuda:0')['total'], run('query', folder('pool.jsonl'), '--kind', 'ledger', '--device', 'cuda:7')[0], query(folder('pool.jsonl'), 'ledger', '--label', 'cuda:1')['matched']), (1, 3, 0), 'ledger: of a device')
 answer = query(empty, 'ledger')

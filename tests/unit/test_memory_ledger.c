@@ -66,7 +66,7 @@ static void over_time(void **state)
     begin(&text);
     put_sample(&text, 50, "d0", "\"used_bytes\":900,\"reserved_bytes\":300"); /* out of order in the file */
     put_sample(&text, 5, "d0", "\"used_bytes\":20");
-    put_memory(&text, 10, "d0", "a", "a", "m", 100, "alloc", "");
+    put_memory(&text, 10, "d0", "a", "a", "m", 100, "alloc", ",\"memory_kind\":\"device\"");
     put_sample(&text, 10, "d0", "\"used_bytes\":130");
     put_memory(&text, 20, "d0", "p", "p", "m", 200, "alloc", POOL);
     put_memory(&text, 20, "d1", "x", "x", "m", 7, "alloc", "");
@@ -119,8 +119,8 @@ static void pools(void **state)
     put_memory(&text, 11, "d", "q", "q", "m", 5, "alloc", ",\"memory_kind\":\"device\"");
     put_sample(&text, 20, "d", "\"used_bytes\":200,\"reserved_bytes\":128");
     put_sample(&text, 21, "d", "\"used_bytes\":200,\"reserved_bytes\":64");
-    put_memory(&text, 22, "d", "huge1", "huge1", "m", UINT64_MAX, "alloc", "");
-    put_memory(&text, 23, "d", "huge2", "huge2", "m", UINT64_MAX, "alloc", "");
+    put_memory(&text, 22, "d", "huge1", "huge1", "m", UINT64_MAX, "alloc", ",\"memory_kind\":\"device\"");
+    put_memory(&text, 23, "d", "huge2", "huge2", "m", UINT64_MAX, "alloc", ",\"memory_kind\":\"device\"");
     put_sample(&text, 24, "d", "\"used_bytes\":200");
     put_memory(&text, 25, "d", "huge1", "huge1", "m", UINT64_MAX, "free", "");
     put_memory(&text, 25, "d", "huge2", "huge2", "m", UINT64_MAX, "free", "");
@@ -131,6 +131,32 @@ static void pools(void **state)
     expect_settled(&ledger.rows[1], 5 + 80, 115, 0);
     expect_row(&made, &ledger.rows[2], 24, UINT64_MAX, 80); /* clamped */
     expect_row(&made, &ledger.rows[3], 26, 85, 80);         /* and exact again */
+    memory_ledger_free(&ledger);
+    drop(&made);
+}
+
+/* What a framework's allocator gives out of the driver's storages explains nothing more; on a device without
+ * any of these it is all that is known. */
+static void two_layers(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    struct made made;
+    struct memory_ledger ledger;
+    begin(&text);
+    put_memory(&text, 5, "d", "f", "f", "m", 60, "alloc", ""); /* before the driver's is known to the trace */
+    put_memory(&text, 10, "d", "s", "s", "m", 100, "alloc", ",\"memory_kind\":\"device\"");
+    put_memory(&text, 10, "e", "g", "g", "m", 70, "alloc", "");
+    put_sample(&text, 20, "d", "\"used_bytes\":150");
+    put_sample(&text, 20, "e", "\"used_bytes\":150");
+    make(&text, &made);
+    assert_true(memory_ledger_make(made.trace, &made.memory, CG_ABSENT, &ledger));
+    expect_row(&made, &ledger.rows[0], 20, 160, 0);
+    assert_int_equal(ledger.rows[0].framework_bytes, 60);
+    expect_settled(&ledger.rows[0], 100, 50, 0);
+    expect_row(&made, &ledger.rows[1], 20, 70, 0);
+    assert_int_equal(ledger.rows[1].framework_bytes, 0);
+    expect_settled(&ledger.rows[1], 70, 80, 0);
     memory_ledger_free(&ledger);
     drop(&made);
 }
@@ -156,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(over_time),
         cmocka_unit_test(pools),
+        cmocka_unit_test(two_layers),
         cmocka_unit_test(nothing),
     };
     return run_tap(tests);

@@ -122,7 +122,8 @@ static void what_was_alive(void **state)
     struct made made;
     struct oom_detail detail;
     begin(&text);
-    put_memory(&text, 0, "cuda:0", "old", "old", "m", 5, "alloc", ",\"preexisting\":true");
+    put_memory(&text, 0, "cuda:0", "old", "old", "m", 5, "alloc",
+               ",\"preexisting\":true,\"memory_kind\":\"device\"");
     for (int i = 0; i < 12; i++) { /* 100, 101, ... 111 bytes */
         char id[8];
         snprintf(id, sizeof id, "s%d", i);
@@ -131,7 +132,7 @@ static void what_was_alive(void **state)
     }
     put_memory(&text, 30, "cuda:0", "s11", "s11", "m", 111, "free", "");
     put_memory(&text, 40, "cpu", "h", "h", "m", 1000, "alloc", "");
-    put_memory(&text, 41, "cuda:0", "eq", "eq", "m", 110, "alloc", "");
+    put_memory(&text, 41, "cuda:0", "eq", "eq", "m", 110, "alloc", ",\"memory_kind\":\"managed\"");
     put_op(&text, "alloc", 50, 10, ",\"error\":2");
     put_memory(&text, 51, "cuda:0", "late", "late", "m", 5000, "alloc", "");
     make(&text, &made);
@@ -140,10 +141,46 @@ static void what_was_alive(void **state)
     assert_int_equal(detail.live_bytes, 5 + 11 * 105 + 110); /* the mean of 100 to 110 is 105 */
     assert_int_equal(detail.live_pool_bytes, 101 + 103 + 105 + 107 + 109);
     static const char *const largest[] = {"s10", "eq", "s9", "s8", "s7", "s6", "s5", "s4", "s3", "s2"};
-    assert_int_equal(detail.largest_count, OOM_LARGEST);
+    uint32_t found[OOM_LARGEST];
+    assert_int_equal(oom_largest(&made.index, detail.live, detail.live_count, found), OOM_LARGEST);
     for (size_t i = 0; i < OOM_LARGEST; i++)
-        expect_text(made.trace, made.trace->memory.storage_id[made.memory.lifetimes[detail.largest[i]].row],
+        expect_text(made.trace, made.trace->memory.storage_id[made.memory.lifetimes[found[i]].row],
                     largest[i]);
+    oom_detail_free(&detail);
+    drop(&made);
+}
+
+/* What a framework's allocator gives out is apart where there are storages of the driver, and is all there is
+ * where there are none. */
+static void two_layers(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {"d1", "d2", "f1", "f2"};
+    struct text text = {0};
+    struct made made;
+    struct oom_detail detail;
+    begin(&text);
+    put_memory(&text, 10, "cuda:0", "f1", "f1", "m", 30, "alloc", "");
+    put_memory(&text, 11, "cuda:0", "d1", "d1", "m", 100, "alloc", ",\"memory_kind\":\"device\"");
+    put_memory(&text, 12, "cuda:0", "f2", "f2", "m", 40, "alloc", "");
+    put_memory(&text, 13, "cuda:0", "d2", "d2", "m", 200, "alloc", ",\"memory_kind\":\"pool\"");
+    put_op(&text, "alloc", 50, 10, ",\"error\":2");
+    put_memory(&text, 60, "cuda:0", "d1", "d1", "m", 100, "free", ",\"memory_kind\":\"device\"");
+    put_memory(&text, 61, "cuda:0", "d2", "d2", "m", 200, "free", ",\"memory_kind\":\"pool\"");
+    put_op(&text, "alloc", 70, 10, ",\"error\":2");
+    make(&text, &made);
+    assert_true(oom_detail_make(&made.index, &made.failures, made.failures.ops[0], &detail));
+    assert_int_equal(detail.live_count, 2);
+    assert_int_equal(detail.framework_count, 2);
+    assert_int_equal(detail.live_bytes, 300);
+    for (size_t i = 0; i < 4; i++)
+        expect_text(made.trace, made.trace->memory.storage_id[made.memory.lifetimes[detail.live[i]].row],
+                    expected[i]);
+    oom_detail_free(&detail);
+    assert_true(oom_detail_make(&made.index, &made.failures, made.failures.ops[1], &detail));
+    assert_int_equal(detail.live_count, 2);
+    assert_int_equal(detail.framework_count, 0);
+    assert_int_equal(detail.live_bytes, 70);
     oom_detail_free(&detail);
     drop(&made);
 }
@@ -254,13 +291,10 @@ static void nothing_failed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(failures_by_time),
-        cmocka_unit_test(what_the_device_had),
-        cmocka_unit_test(what_was_alive),
-        cmocka_unit_test(what_came_before),
-        cmocka_unit_test(no_more_than_fit),
-        cmocka_unit_test(nothing_failed),
-        cmocka_unit_test(counted_without_extra_fields),
+        cmocka_unit_test(failures_by_time), cmocka_unit_test(what_the_device_had),
+        cmocka_unit_test(what_was_alive),   cmocka_unit_test(what_came_before),
+        cmocka_unit_test(two_layers),       cmocka_unit_test(no_more_than_fit),
+        cmocka_unit_test(nothing_failed),   cmocka_unit_test(counted_without_extra_fields),
     };
     return run_tap(tests);
 }
