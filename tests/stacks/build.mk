@@ -20,3 +20,7 @@ $(STACKS_DIR)/without/libgcc_s.so.1:
 	@mkdir -p $(@D)
 	$(CC) -shared -nostdlib -Wl,-soname,$(@F) -x c /dev/null -o $@
 TEST_TARGETS += $(addprefix $(STACKS_DIR)/,calls fixed plain objects plugin_a.so plugin_b.so without/libgcc_s.so.1)
+$(STACKS_DIR)/inlined: tests/stacks/inlined.cc $(BUILD)/sim/libcuda.so.1
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -O2 -g -Wall -Wextra -Werror $(CPPFLAGS) $(CUDA_CPPFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^
+TEST_TARGETS += $(STACKS_DIR)/inlined
