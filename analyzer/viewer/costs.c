@@ -82,7 +82,7 @@ bool costs_pack(const struct cg_trace *trace, const struct slices *slices, struc
     for (size_t t = 0; t < slices->track_count && good; t++)
         good = add_track(trace, slices, &slices->tracks[t], &costs);
     *shown = sort_costs(trace, &costs, COSTS_MAX);
-    for (size_t i = 0; i < shown->displayed; i++) {
+    for (size_t i = 0; costs.list && i < shown->displayed; i++) {
         const struct cost *cost = &costs.list[i];
         buffer_number(&columns[COST_NAME], names_use(names, cost->name));
         buffer_number(&columns[COST_CLASS], cost->class);
@@ -140,7 +140,7 @@ bool feeds_pack(const struct cg_trace *trace, struct names *names, struct parts 
     cg_str *writers = array_zeroed((size_t)trace_string_count(trace) + 1, sizeof *writers);
     bool good = writers && add_feeds(trace, writers, &feeds);
     *shown = sort_costs(trace, &feeds, FEEDS_MAX);
-    for (size_t i = 0; i < shown->displayed; i++) {
+    for (size_t i = 0; feeds.list && i < shown->displayed; i++) {
         buffer_number(&columns[FEED_FROM], names_use(names, feeds.list[i].name));
         buffer_number(&columns[FEED_TO], names_use(names, feeds.list[i].other));
         buffer_number(&columns[FEED_COUNT], feeds.list[i].count);

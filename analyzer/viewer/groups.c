@@ -3,14 +3,13 @@
 #include <stdlib.h>
 
 #include "analyzer/planes/array.h"
+#include "analyzer/planes/storage_groups.h"
 
 uint32_t storage_key(const struct cg_trace *trace, enum grouping grouping, uint32_t memory_row)
 {
     const struct cg_memory *memory = &trace->memory;
     if (grouping == BY_CATEGORY) return memory->category[memory_row] + UINT32_C(1);
-    if (grouping == BY_CALL)
-        return memory->op_name[memory_row] != CG_ABSENT ? memory->op_name[memory_row]
-                                                        : memory->api[memory_row];
+    if (grouping == BY_CALL) return storage_call(trace, memory_row);
     if (grouping == BY_SITE) {
         uint32_t count, stack = memory->stack[memory_row];
         const uint32_t *frames = stack == CG_NONE ? NULL : trace_stack_frames(trace, stack, &count);
