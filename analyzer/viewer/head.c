@@ -82,6 +82,10 @@ static void emit_clock(struct json_doc *doc, const struct cg_trace *trace, const
     doc_member_u64(doc, "last_ns", clock->last_ns);
     doc_member_bool(doc, "joined", clock->joined);
     member_signed(doc, "shift_ns", clock->shift_ns);
+    /* Where its first slice stands in host time; and how long it goes on from there. */
+    member_signed(doc, "origin_ns",
+                  clock->joined ? (int64_t)(clock->first_ns + (uint64_t)clock->shift_ns) : 0);
+    doc_member_u64(doc, "length_ns", clock->last_ns - clock->first_ns);
     doc_object_end(doc);
 }
 

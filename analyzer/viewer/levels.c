@@ -131,10 +131,15 @@ static bool pack_level(const struct cg_trace *trace, const struct slices *slices
                        const struct reduced *reduced, size_t number, struct names *names, struct parts *parts)
 {
     struct buffer columns[LEVEL_COLUMNS] = {0};
+    const struct track *track = slices->tracks;
     char name[24];
     for (size_t lane = 0; lane < slices->lane_count; lane++) {
-        static const struct slice none = {0};
-        const struct slice *before = &none;
+        if (lane >= track->first_lane + track->lanes) track++;
+        /* Of a device clock, which may count from anywhere, times are told from its first slice on: a number
+         * of a browser is exact up to 2^53. */
+        struct slice origin = {.start =
+                                   track->device == CG_ABSENT ? 0 : slices->clocks[track->clock].first_ns};
+        const struct slice *before = &origin;
         buffer_number(&columns[ENTRIES], reduced->lane_first[lane + 1] - reduced->lane_first[lane]);
         for (size_t i = reduced->lane_first[lane]; i < reduced->lane_first[lane + 1]; i++) {
             pack_entry(trace, slices, &reduced->entries[i], before, names, columns);

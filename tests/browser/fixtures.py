@@ -83,7 +83,8 @@ def hostile():
 
 def large_numbers():
     """Figures beyond 2^53, which a page must show as they are."""
-    return region(op('m', 'vast', 110, 9007199254740993, api='cuVast', tid=7), memory('alloc', 200, 'v', 18446744073709551615),
+    return region(op('m', 'vast', 110, 9007199254740993, api='cuVast', tid=7, correlation=1), memory('alloc', 200, 'v', 18446744073709551615),
+                  interval('m', 1795989824635842813, 7, activity='kernel', correlation=1), interval('m', 1795989824635842823, 9, activity='kernel', name='second'),
                   terminal=dict(kind='terminal', outcome='complete', timestamp_ns=18446744073709551615))
 
 

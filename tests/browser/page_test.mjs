@@ -315,7 +315,15 @@ async function saved(page, click) {
     equal(await page.locator('[data-card="peak of live storages"]').getAttribute('data-value'), '18446744073709551615', 'a peak of 2^64-1 is shown exactly');
     await show(page, 'costs');
     await shown(page, '[data-kind=api] table').first().waitFor();
-    equal(await shown(page, '[data-kind=api] td[data-key=total_ns]').first().getAttribute('data-value'), '9007199254740993', 'so is 2^53 + 1');
+    equal(await shown(page, '[data-kind=api] table:has(caption:text("by host time")) td[data-key=total_ns]').first().getAttribute('data-value'), '9007199254740993', 'so is 2^53 + 1');
+    // A device clock that counts nanoseconds since 1970: 10 ns apart stay 10 ns apart.
+    await page.evaluate(() => { location.hash = '#tab=timeline&slice=interval:1&view=0-300'; });
+    await shown(page, '.detail h3').waitFor();
+    const detail = (await shown(page, '.detail').innerText()).replace(/\s+/g, ' ');
+    ok(detail.includes('second') && detail.includes('9 ns'), 'a slice of a clock that began long ago', detail);
+    await shown(page, '.range table').first().waitFor();
+    await settle(page);
+    equal((await table(page, 'Slices that begin in the range')).filter((row) => row.class.startsWith('device')).map((row) => [row.name, row.total_ns]).sort(), [['second', 9], ['vast', 7]], 'both stand where the call does');
     await noFaults(page, 'large numbers');
 }
 

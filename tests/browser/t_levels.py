@@ -118,6 +118,11 @@ for size in (20000000, 1 << 20):
     equal(page.head['timeline']['slices'], TOTAL, f'{size}: slices in all')
     for number, about in enumerate(levels):
         lanes = page.level(number)
+        # Those of a device clock are told from its first slice on.
+        for i, track in enumerate(track for track in page.head['timeline']['tracks'] for _ in range(track['lanes'])):
+            if 'clock' in track:
+                first = page.head['timeline']['clocks'][track['clock']]['first_ns']
+                lanes[i] = [(first + entry[0], *entry[1:]) for entry in lanes[i]]
         expected = [[(*one, 1, one[1]) for one in lane] if about['bucket_ns'] == 0 else reduced(lane, about['bucket_ns']) for lane in LANES]
         ok(lanes == expected, f'{size}: level {number} of {about["bucket_ns"]} ns: the longest of each stretch, with the number and the sum',
            [(i, a[:3], b[:3]) for i, (a, b) in enumerate(zip(lanes, expected)) if a != b])

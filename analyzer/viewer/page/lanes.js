@@ -23,21 +23,16 @@ export class Layout {
     }
     clockTitle(number) {
         const clock = run.head.timeline.clocks[number];
-        const shift = this.shiftOf(number);
+        const shift = clock.shift_ns;
         return `${clock.device} · clock ${clock.clock_id} · ` + (clock.joined
             ? `drawn ${shift < 0 ? '−' : '+'}${duration(Math.abs(shift))}: no work before its launch`
             : 'not aligned with host time');
-    }
-    shiftOf(number) {
-        const clock = run.head.timeline.clocks[number];
-        return clock.joined ? clock.shift_ns : this.firstHost - Number(clock.first_ns);
     }
     // Rows from top to bottom: {y, height, title, track, lanes} or headings of clocks.
     build() {
         const { tracks } = run.head.timeline;
         this.rows = [];
         this.yOfLane = new Float64Array(lanes.length).fill(-1);
-        this.firstHost = 0;
         let y = 0;
         let clock;
         tracks.forEach((track, number) => {
@@ -78,20 +73,20 @@ export class Layout {
         const depth = Math.floor((y - row.y - HEADER) / LANE);
         return depth < row.shown ? run.head.timeline.tracks[row.track].firstLane + depth : -1;
     }
+    // What is added to the times of a lane to have host time: those of a device clock count from its first work.
     shiftOfLane(lane) {
         const { clock } = run.head.timeline.tracks[lanes[lane].track];
-        return clock === undefined ? 0 : this.shiftOf(clock);
+        return clock === undefined ? 0 : run.head.timeline.clocks[clock].origin_ns;
     }
 }
 
 // The whole of the time that the timeline has.
-export function wholeRange(layout) {
+export function wholeRange() {
     let from = 0;
     let to = Number(run.head.run.end_ns) || 0;
-    run.head.timeline.clocks.forEach((clock, number) => {
-        const shift = layout.shiftOf(number);
-        from = Math.min(from, Number(clock.first_ns) + shift);
-        to = Math.max(to, Number(clock.last_ns) + shift);
-    });
+    for (const clock of run.head.timeline.clocks) {
+        from = Math.min(from, clock.origin_ns);
+        to = Math.max(to, clock.origin_ns + Number(clock.length_ns));
+    }
     return to > from ? [from, to] : [from, from + 1];
 }

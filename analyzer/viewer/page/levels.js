@@ -186,3 +186,9 @@ export function laneOf(level, entry) {
     }
     return low;
 }
+
+// When a slice begins, on its own clock and exactly.
+export function startOf(level, entry) {
+    const { clock } = run.head.timeline.tracks[lanes[laneOf(level, entry)].track];
+    return clock === undefined ? level.start[entry] : BigInt(run.head.timeline.clocks[clock].first_ns) + BigInt(level.start[entry]);
+}

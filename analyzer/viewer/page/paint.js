@@ -194,13 +194,19 @@ export function hueIndex(name) {
     return index;
 }
 
+// The beginning of a text, no character cut in two.
+export function cutText(text, length) {
+    const code = text.charCodeAt(length - 1);
+    return text.slice(0, code >= 0xd800 && code < 0xdc00 ? length - 1 : length);
+}
+
 export const FONT = '11px system-ui, sans-serif';
 
 // At most so many pixels of a text, by the width of an average letter.
 export function fitText(text, width) {
     const letters = Math.floor(width / 6.3);
     if (letters < 2) return '';
-    return text.length <= letters ? text : text.slice(0, letters - 1) + '…';
+    return text.length <= letters ? text : cutText(text, letters - 1) + '…';
 }
 
 // Round steps of an axis: about one label every so many pixels.

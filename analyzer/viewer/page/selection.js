@@ -17,7 +17,9 @@ async function sumsOf(name) {
 }
 
 export function selectionCommand() {
-    if (state.name !== null) return queryCommand('spans', ...labelWords(state.name));
+    // Spans are nodes of the graph, which only complete and valid captures have.
+    const kind = run.head.run.valid && run.head.run.outcome === 'complete' ? 'spans' : 'labels';
+    if (state.name !== null) return queryCommand(kind, ...labelWords(state.name));
     const tabs = { memory: 'memory', costs: 'kernels', graph: 'spans', measurements: 'tensor-stats', gpu: 'gpu-status' };
     return tabs[state.tab] ? queryCommand(tabs[state.tab]) : analyze('overview', run.head.input);
 }

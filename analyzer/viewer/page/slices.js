@@ -2,7 +2,7 @@
 import { className, queryCommand, run } from './data.js';
 import { button, commandElement, el, nameElement } from './dom.js';
 import { bytes, count, duration } from './format.js';
-import { findSlice, intervalDetail, issuedBy, lanes, laneOf, opDetail, spanDetail } from './levels.js';
+import { findSlice, intervalDetail, issuedBy, lanes, laneOf, opDetail, spanDetail, startOf } from './levels.js';
 import { change } from './state.js';
 
 const FLOWS_MAX = 40;
@@ -49,7 +49,7 @@ function link(level, entry, timeline) {
 
 export async function sliceView(level, entry, layout, timeline) {
     const name = run.names[level.name[entry]];
-    const facts = [['start', duration(level.start[entry])], ['duration', duration(level.end[entry] - level.start[entry])],
+    const facts = [['start', duration(startOf(level, entry))], ['duration', duration(level.end[entry] - level.start[entry])],
         level.more[entry] ? ['stands for', `${count(level.more[entry] + 1)} slices, ${duration(level.sum[entry])} together`] : null,
         ...(await linesOf(level, entry, timeline))].filter(Boolean);
     const command = level.kind[entry] === 2 ? queryCommand('kernels') : queryCommand('spans', '--label', name);

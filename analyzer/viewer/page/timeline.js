@@ -4,7 +4,7 @@ import { announce, button, download, el, note, replace, section } from './dom.js
 import { bytes, count, duration, shortText, tickText } from './format.js';
 import { curveNote, drawCurve, groupsAt, memoryCurve, pointAt } from './curve.js';
 import { HEADER, LANE, Layout, RULER, wholeRange } from './lanes.js';
-import { findSlice, KINDS, lanes, laneOf, levelCount, levelFor, loadLevel } from './levels.js';
+import { findSlice, KINDS, lanes, laneOf, levelCount, levelFor, loadLevel, startOf } from './levels.js';
 import { axisSteps, CanvasPainter, colors, fitText, FONT, hueIndex, SvgPainter } from './paint.js';
 import { statistics, busyOfTracks } from './ranges.js';
 import { sliceView, flowsOf } from './slices.js';
@@ -17,7 +17,7 @@ let timeline = null;
 class Timeline {
     constructor(curve) {
         this.layout = new Layout();
-        this.whole = wholeRange(this.layout);
+        this.whole = wholeRange();
         this.curve = curve;
         this.scroll = 0;
         this.flows = [];
@@ -303,7 +303,7 @@ class Timeline {
             next = level.firstVisible(lane, this.view[0]);
         }
         await this.select(next);
-        announce(`${run.names[level.name[next]]}, ${duration(level.end[next] - level.start[next])}, at ${duration(level.start[next])}`);
+        announce(`${run.names[level.name[next]]}, ${duration(level.end[next] - level.start[next])}, at ${duration(startOf(level, next))}`);
     }
 
     // ---- search ----
