@@ -384,7 +384,8 @@ enum {
     CAP_FLAG_CLIPPED_END = 0x0200,   /* SPAN_END, SPAN: not ended by the program */
     CAP_FLAG_NO_CALL = 0x1000,       /* FREE, END: no op is written */
     CAP_FLAG_PREEXISTING = 0x2000,   /* ALLOC: alive when the region began */
-    CAP_FLAG_GRAPH = 0x4000,         /* LAUNCH: of a graph, whose number stands in `shared` */
+    CAP_FLAG_GRAPH = 0x4000,      /* LAUNCH: of a graph, whose number stands in `shared`; with words, they are
+                                     those of a GRAPH, and grid has types, kernels, kernels_left_out */
     CAP_FLAG_NO_STORAGE = 0x4000, /* ALLOC, FREE: the call alone (it failed, or the storage is not known) */
     CAP_FLAG_CAPTURED = 0x8000,   /* CALL, LAUNCH, COPY: no work, a node of a graph that is being captured */
 };

@@ -271,34 +271,6 @@ static char *put_graph_id(char *out, uint32_t number)
     return out;
 }
 
-static char *put_launch(struct jsonl_state *state, char *out, const struct cap_record *record,
-                        uint64_t correlation, int32_t tid)
-{
-    const uint32_t *grid = record->launch.grid;
-    const uint16_t *block = record->launch.block;
-    bool replaced = false;
-
-    count_skipped(state, record);
-    out = op_head(state, out, record, record->launch.name, &replaced);
-    out = op_extras(state, out, record, tid);
-    out = put_field(out, op_correlation, correlation);
-    /* The launch of a graph has no shape; one with a zero in it is refused, and that is the reason. */
-    if (record->flags & CAP_FLAG_GRAPH) {
-        if (record->launch.shared) out = put_graph_id(out, record->launch.shared);
-    } else if (grid[0] | grid[1] | grid[2] | block[0] | block[1] | block[2]) {
-        out = jsonl_literal(out, op_grid);
-        out = put_triple(out, grid[0], grid[1], grid[2]);
-        out = jsonl_literal(out, op_block);
-        out = put_triple(out, block[0], block[1], block[2]);
-        out = put_field(out, op_shared_bytes, record->launch.shared);
-    }
-    out = put_stream(state, out, record->launch.stream);
-    out = jsonl_put_name_extras(state, out, record->launch.name, replaced, op_q_name_full, op_q_name_raw);
-    return op_end(state, out, record);
-}
-
-/* ---- graphs ---- */
-
 /* One member of an object: a key that is there already, and the count. */
 static char *put_count(char *out, uint64_t word)
 {
@@ -306,17 +278,15 @@ static char *put_count(char *out, uint64_t word)
     return jsonl_u64(out, (uint32_t)word);
 }
 
-static char *put_graph(struct jsonl_state *state, char *out, const struct cap_record *record, int32_t tid)
+/* What a graph is made of: words of its nodes, then of its kernels (CAP_GRAPH). */
+static char *put_made_of(const struct jsonl_state *state, char *out, const struct cap_record *record,
+                         size_t types, size_t kernels, uint32_t left_out)
 {
-    size_t count, types = record->graph.types, kernels = record->graph.kernels;
+    size_t count;
     const uint64_t *words = cap_words(record, &count);
 
     if (types > count) types = count;
     if (kernels > count - types) kernels = count - types;
-    out = op_head(state, out, record, 0, NULL);
-    out = op_extras(state, out, record, tid);
-    out = put_stream(state, out, record->graph.stream);
-    out = put_graph_id(out, record->graph.number);
     out = jsonl_literal(out, op_nodes);
     *out++ = '{';
     for (size_t i = 0; i < types; i++) {
@@ -339,8 +309,47 @@ static char *put_graph(struct jsonl_state *state, char *out, const struct cap_re
         out = put_count(out, words[types + i]);
     }
     *out++ = '}';
-    if (record->graph.kernels_left_out)
-        out = put_field(out, op_kernels_left_out, record->graph.kernels_left_out);
+    if (left_out) out = put_field(out, op_kernels_left_out, left_out);
+    return out;
+}
+
+static char *put_launch(struct jsonl_state *state, char *out, const struct cap_record *record,
+                        uint64_t correlation, int32_t tid)
+{
+    const uint32_t *grid = record->launch.grid;
+    const uint16_t *block = record->launch.block;
+    bool replaced = false;
+
+    count_skipped(state, record);
+    out = op_head(state, out, record, record->launch.name, &replaced);
+    out = op_extras(state, out, record, tid);
+    out = put_field(out, op_correlation, correlation);
+    /* The launch of a graph has no shape; one with a zero in it is refused, and that is the reason. */
+    if (record->flags & CAP_FLAG_GRAPH) {
+        if (record->launch.shared) out = put_graph_id(out, record->launch.shared);
+        if (record->slots > 1) out = put_made_of(state, out, record, grid[0], grid[1], grid[2]);
+    } else if (grid[0] | grid[1] | grid[2] | block[0] | block[1] | block[2]) {
+        out = jsonl_literal(out, op_grid);
+        out = put_triple(out, grid[0], grid[1], grid[2]);
+        out = jsonl_literal(out, op_block);
+        out = put_triple(out, block[0], block[1], block[2]);
+        out = put_field(out, op_shared_bytes, record->launch.shared);
+    }
+    out = put_stream(state, out, record->launch.stream);
+    out = jsonl_put_name_extras(state, out, record->launch.name, replaced, op_q_name_full, op_q_name_raw);
+    return op_end(state, out, record);
+}
+
+/* ---- graphs ---- */
+
+static char *put_graph(struct jsonl_state *state, char *out, const struct cap_record *record, int32_t tid)
+{
+    out = op_head(state, out, record, 0, NULL);
+    out = op_extras(state, out, record, tid);
+    out = put_stream(state, out, record->graph.stream);
+    out = put_graph_id(out, record->graph.number);
+    out = put_made_of(state, out, record, record->graph.types, record->graph.kernels,
+                      record->graph.kernels_left_out);
     return op_end(state, out, record);
 }
 
@@ -443,9 +452,10 @@ size_t jsonl_bound(const struct jsonl_state *state, const struct cap_record *rec
         jsonl_string_at(state, record->span_data.name, &head);
     else if (record->type == CAP_INTERVAL)
         jsonl_string_at(state, (uint32_t)record->ticks, &head);
-    else if (record->type == CAP_GRAPH) /* each word: a name and a number */
+    if (record->type == CAP_GRAPH || (record->type == CAP_LAUNCH && record->slots > 1))
+        /* Each word: a name and a number. */
         return JSONL_LINE_BYTES + (size_t)record->slots * CAP_SLOT_WORDS * (6 * JSONL_NAME_MAX + 32) +
-               jsonl_stack_bound(state, record->graph.stack);
+               jsonl_stack_bound(state, jsonl_stack_of(record));
     /* The name at most shortened (6 bytes for each), whole once (6 more) and its bytes (2 more); and a
      * stream, or a domain and a category. */
     return JSONL_LINE_BYTES + 6 * JSONL_NAME_MAX * 3 + 8 * (size_t)CAP_STRING_LENGTH(head) +

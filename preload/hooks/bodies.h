@@ -109,14 +109,33 @@
 
 /* A graph has no name and no shape. What the launch does with memory is told behind it: the record of the
  * launch comes first after its begin, and nothing comes between the events. */
-#define HOOK_GRAPH_(symbol, per_thread, parameters, arguments, executable_, stream_)                         \
-    HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_LAUNCH, record_enter, parameters, arguments, stream_,       \
-                  struct device_timer timer;                                                                 \
-                  device_begin(&timer, &call, &on.timed),                                                    \
-                  struct record_launch launch = hook_graph_launch(executable_, on.string);                   \
-                  struct record_call of_launch = call; record_launch(&call, (int)result, &launch);           \
-                  device_end(&timer, result, CAP_ACTIVITY_GRAPH, 0, 0, &on.timed);                           \
-                  if (result == CUDA_SUCCESS) hook_graph_memory(&of_launch, executable_))
+#define HOOK_GRAPH_(symbol, per_thread, parameters, arguments, executable_, handle_)                         \
+    CUresult hook_##symbol parameters                                                                        \
+    {                                                                                                        \
+        enum { per_thread_form = per_thread };                                                               \
+        struct record_call call, launch = {.thread = NULL};                                                  \
+        struct record_graph graph;                                                                           \
+        struct device_timer timer;                                                                           \
+        uint16_t api = hook_api(HOOK_##symbol, HOOK_GROUP_LAUNCH);                                           \
+        if (!record_enter(&call, api)) {                                                                     \
+            launch.begin = record_tick();                                                                    \
+            launch.api = api;                                                                                \
+            CUresult outside = REAL(symbol) arguments;                                                       \
+            if (outside == CUDA_SUCCESS) hook_graph_memory(&launch, executable_, handle_, per_thread_form);  \
+            return outside;                                                                                  \
+        }                                                                                                    \
+        struct hook_stream on = STREAM(handle_);                                                             \
+        call.device = on.device;                                                                             \
+        bool untold = hook_graph_untold(&call, executable_, &graph);                                         \
+        device_begin(&timer, &call, &on.timed);                                                              \
+        CUresult result = REAL(symbol) arguments;                                                            \
+        call.captured = on.captured && result == CUDA_SUCCESS;                                               \
+        launch = call;                                                                                       \
+        hook_graph_launched(&call, result, executable_, on.string, untold ? &graph : NULL);                  \
+        device_end(&timer, result, CAP_ACTIVITY_GRAPH, 0, 0, &on.timed);                                     \
+        if (result == CUDA_SUCCESS) hook_graph_memory(&launch, executable_, handle_, per_thread_form);       \
+        return result;                                                                                       \
+    }
 
 #define HOOK_READY_(symbol, per_thread, parameters, arguments, executable_, graph_, flags_)                  \
     CUresult hook_##symbol parameters                                                                        \

@@ -43,7 +43,7 @@ static struct memory_nodes *unused;
 static atomic_flag unused_lock = ATOMIC_FLAG_INIT;
 HANDLE_LOCK_LISTED(unused_lock, unused);
 
-static HANDLE_MAP(numbers);  /* CUgraphExec: its number in the trace */
+static HANDLE_MAP(infos);    /* CUgraphExec: its struct graph_info */
 static HANDLE_MAP(memories); /* CUgraphExec: its struct memory_nodes, if it has some */
 
 /* What a graph is made of. */
@@ -55,8 +55,53 @@ struct hook_tally {
     } kernel[CAP_GRAPH_KERNELS_MAX];
     unsigned kernels;
     uint32_t left_out;
-    struct memory_nodes *memory;
+    struct memory_nodes *memory; /* while the graph is looked at; then it is the executable's */
 };
+
+/* What is told of an executable graph: when it is made ready, or by its first launch in a later session. */
+struct graph_info {
+    struct graph_info *next;
+    uint32_t number;
+    _Atomic uint64_t told; /* generation of the session that knows it */
+    struct hook_tally tally;
+};
+enum { INFOS_AT_ONCE = 128 };
+static struct graph_info *unused_infos;
+
+/* Room for one more, never given back to the system; NULL: no memory. */
+static struct graph_info *take_info(void)
+{
+    while (atomic_flag_test_and_set_explicit(&unused_lock, memory_order_acquire))
+        sched_yield();
+    if (!unused_infos) {
+        struct graph_info *fresh = mmap(NULL, INFOS_AT_ONCE * sizeof *fresh, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        for (int i = 0; fresh != MAP_FAILED && i < INFOS_AT_ONCE; i++) {
+            fresh[i].next = unused_infos;
+            unused_infos = &fresh[i];
+        }
+    }
+    struct graph_info *info = unused_infos;
+    if (info) unused_infos = info->next;
+    atomic_flag_clear_explicit(&unused_lock, memory_order_release);
+    if (info) info->number = 0;
+    return info;
+}
+
+static void give_info(struct graph_info *info)
+{
+    if (!info) return;
+    while (atomic_flag_test_and_set_explicit(&unused_lock, memory_order_acquire))
+        sched_yield();
+    info->next = unused_infos;
+    unused_infos = info;
+    atomic_flag_clear_explicit(&unused_lock, memory_order_release);
+}
+
+static struct graph_info *info_of(CUgraphExec executable)
+{
+    return (struct graph_info *)(uintptr_t)handle_get(&infos, (uintptr_t)executable);
+}
 
 static void give_back(struct memory_nodes *nodes)
 {
@@ -204,7 +249,7 @@ static void hook_graph_look(struct hook_tally *tally, CUgraph graph)
     errno = kept;
 }
 
-static void tell(struct record_call *call, CUresult result, const struct hook_tally *tally, uint32_t number)
+static struct record_graph describe(const struct hook_tally *tally, uint32_t number)
 {
     struct record_graph graph = {.number = number, .kernels_left_out = tally->left_out};
     for (unsigned type = 0; type < CAP_NODE_TYPE_COUNT; type++)
@@ -216,7 +261,7 @@ static void tell(struct record_call *call, CUresult result, const struct hook_ta
         else
             graph.kernels_left_out += tally->kernel[i].count;
     }
-    record_graph(call, (int)result, &graph);
+    return graph;
 }
 
 /* flags: those that it was made ready with; keep_flags for an update, which changes none. */
@@ -234,10 +279,13 @@ static void hook_graph_made(struct record_call *call, CUresult result, struct ho
     }
     uint64_t handle = (uintptr_t)*executable;
     struct memory_nodes *past = (struct memory_nodes *)(uintptr_t)handle_get(&memories, handle);
-    uint64_t number = flags == KEEP_FLAGS ? handle_get(&numbers, handle) : 0;
-    if (!number) {
-        number = atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) + 1;
-        handle_put(&numbers, handle, number, handle);
+    struct graph_info *info = info_of(*executable);
+    if (!info && (info = take_info())) handle_put(&infos, handle, (uintptr_t)info, handle);
+    if (info) {
+        if (flags != KEEP_FLAGS || !info->number)
+            info->number = atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) + 1;
+        info->tally = *tally;
+        atomic_store_explicit(&info->told, call ? call->thread->generation : 0, memory_order_relaxed);
     }
     if (tally->memory)
         tally->memory->auto_free = flags == KEEP_FLAGS
@@ -245,7 +293,10 @@ static void hook_graph_made(struct record_call *call, CUresult result, struct ho
                                        : (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
     if (past || tally->memory) handle_put(&memories, handle, (uintptr_t)tally->memory, handle);
     give_back(past);
-    if (call) tell(call, result, tally, (uint32_t)number);
+    if (call) {
+        struct record_graph graph = describe(tally, info ? info->number : 0);
+        record_graph(call, (int)result, &graph);
+    }
     errno = kept;
 }
 
@@ -253,9 +304,11 @@ static void hook_graph_ends(CUgraphExec executable)
 {
     uint64_t handle = (uintptr_t)executable;
     struct memory_nodes *nodes = (struct memory_nodes *)(uintptr_t)handle_get(&memories, handle);
+    struct graph_info *info = info_of(executable);
     handle_forget(&memories, handle);
-    handle_forget(&numbers, handle);
+    handle_forget(&infos, handle);
     give_back(nodes);
+    give_info(info);
 }
 
 /* ---- launches ---- */
@@ -295,23 +348,43 @@ static void memory_of_launch(struct record_call *call, const struct memory_nodes
     }
 }
 
-static void hook_graph_memory(const struct record_call *launch, CUgraphExec executable)
+/* launch: its call; outside of sessions, where only the memory is followed, its api and begin alone. */
+static void hook_graph_memory(const struct record_call *launch, CUgraphExec executable, CUstream stream,
+                              bool per_thread)
 {
     struct record_call call;
     uint64_t nodes = handle_get(&memories, (uintptr_t)executable);
-    if (__builtin_expect(nodes == 0, 1) || launch->captured) return;
-    if (!record_enter_quiet(&call, launch->api)) return;
+    if (__builtin_expect(nodes == 0, 1)) return;
+    if (launch->thread ? launch->captured : hook_stream(stream, per_thread).captured) return;
+    if (!record_enter_end(&call, launch->api)) return;
     call.begin = launch->begin;
     call.device = launch->device;
     memory_of_launch(&call, (const struct memory_nodes *)(uintptr_t)nodes);
     record_leave(&call);
 }
 
-static struct record_launch hook_graph_launch(CUgraphExec executable, uint32_t stream)
+/* A graph that the open session has not been told of: its launch will say what it is made of. True: it is
+ * described in *graph. */
+static bool hook_graph_untold(struct record_call *call, CUgraphExec executable, struct record_graph *graph)
 {
-    return (struct record_launch){.stream = stream,
-                                  .of_graph = true,
-                                  .shared_bytes = (uint32_t)handle_get(&numbers, (uintptr_t)executable)};
+    const struct graph_info *info = info_of(executable);
+    if (!info || call->outside ||
+        __builtin_expect(atomic_load_explicit(&info->told, memory_order_relaxed) == call->thread->generation,
+                         1))
+        return false;
+    int kept = errno;
+    *graph = describe(&info->tally, info->number);
+    record_graph_align(call, graph);
+    errno = kept;
+    return true;
+}
+
+static void hook_graph_launched(struct record_call *call, CUresult result, CUgraphExec executable,
+                                uint32_t stream, const struct record_graph *graph)
+{
+    struct graph_info *info = info_of(executable);
+    if (graph && info) atomic_store_explicit(&info->told, call->thread->generation, memory_order_relaxed);
+    record_graph_launch(call, (int)result, info ? info->number : 0, stream, graph);
 }
 
 #define HOOK_FAMILY "preload/hooks/graph.def"

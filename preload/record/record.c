@@ -195,7 +195,6 @@ void record_launch(struct record_call *call, int result, const struct record_lau
         slot->launch.block[i] = (uint16_t)(launch->block[i] < UINT16_MAX ? launch->block[i] : UINT16_MAX);
     }
     slot->launch.pad = 0;
-    if (launch->of_graph) slot->flags |= CAP_FLAG_GRAPH;
     slot->launch.shared = launch->shared_bytes;
     slot->launch.stream = CAP_NUMBER(launch->stream);
     slot->launch.stack = CAP_NUMBER(placed_stack(call));
@@ -204,11 +203,70 @@ void record_launch(struct record_call *call, int result, const struct record_lau
     record_leave(call);
 }
 
+/* The words of a graph behind the first slot of its record. */
+static void fill_words(struct cap_record *slot, const struct record_graph *graph)
+{
+    uint64_t *words = (uint64_t *)(slot + 1);
+
+    memcpy(words, graph->nodes, graph->node_count * sizeof *words);
+    memcpy(words + graph->node_count, graph->kernels, graph->kernel_count * sizeof *words);
+}
+
+static unsigned graph_slots(const struct record_graph *graph)
+{
+    return graph ? cap_slots(graph->node_count + graph->kernel_count) : 1;
+}
+
+void record_graph_align(struct record_call *call, const struct record_graph *graph)
+{
+    struct record_thread *thread = call->thread;
+    uint64_t gap = call->outside ? 0 : ring_gap(thread, graph_slots(graph));
+
+    if (!gap || thread->head + gap > thread->check_at) return;
+    struct cap_record *pad = &thread->slots[thread->head & thread->mask];
+    pad->type = CAP_PAD;
+    pad->slots = (uint8_t)gap;
+    thread->head += gap;
+    /* Release: the stores into the slot come before the store of head that makes it the writer's. */
+    atomic_store_explicit(&thread->ring->head, thread->head, memory_order_release);
+}
+
+void record_graph_launch(struct record_call *call, int result, uint32_t number, uint32_t stream,
+                         const struct record_graph *graph)
+{
+    unsigned count = graph_slots(graph);
+    struct cap_record *slot;
+
+    if (!(session.families & CG_RECORD_LAUNCH)) {
+        record_leave(call);
+        return;
+    }
+    slot = ring_slots(call->thread, RING_MAY_DROP, count);
+    if (!slot) {
+        drop(call, CAP_LAUNCH);
+        return;
+    }
+    fill(slot, call, CAP_LAUNCH, result);
+    slot->slots = (uint8_t)count;
+    slot->flags |= CAP_FLAG_GRAPH;
+    memset(&slot->launch, 0, sizeof slot->launch);
+    slot->launch.shared = number;
+    slot->launch.stream = CAP_NUMBER(stream);
+    slot->launch.stack = CAP_NUMBER(placed_stack(call));
+    if (graph) {
+        slot->launch.grid[0] = graph->node_count;
+        slot->launch.grid[1] = graph->kernel_count;
+        slot->launch.grid[2] = graph->kernels_left_out;
+        fill_words(slot, graph);
+    }
+    ring_commit_slots(call->thread, count);
+    record_leave(call);
+}
+
 void record_graph(struct record_call *call, int result, const struct record_graph *graph)
 {
-    unsigned count = cap_slots(graph->node_count + graph->kernel_count);
+    unsigned count = graph_slots(graph);
     struct cap_record *slot;
-    uint64_t *words;
 
     if (!(session.families & CG_RECORD_CALL)) {
         record_leave(call);
@@ -227,9 +285,7 @@ void record_graph(struct record_call *call, int result, const struct record_grap
     slot->graph.kernels = (uint16_t)graph->kernel_count;
     slot->graph.kernels_left_out = graph->kernels_left_out;
     slot->graph.stack = placed_stack(call);
-    words = (uint64_t *)(slot + 1);
-    memcpy(words, graph->nodes, graph->node_count * sizeof *words);
-    memcpy(words + graph->node_count, graph->kernels, graph->kernel_count * sizeof *words);
+    fill_words(slot, graph);
     ring_commit_slots(call->thread, count);
     record_leave(call);
 }

@@ -133,7 +133,6 @@ struct record_launch {
     uint32_t block[3];
     uint32_t shared_bytes;
     uint32_t stream;
-    bool of_graph; /* then shared_bytes is the graph's number, 0 when it is not known */
 };
 void record_launch(struct record_call *call, int result, const struct record_launch *launch);
 
@@ -146,6 +145,12 @@ struct record_graph {
     uint64_t nodes[CAP_NODE_TYPE_COUNT], kernels[CAP_GRAPH_KERNELS_MAX];
 };
 void record_graph(struct record_call *call, int result, const struct record_graph *graph);
+/* The launch of a graph, with what it is made of where this session has not been told yet; graph NULL:
+ * without. */
+void record_graph_launch(struct record_call *call, int result, uint32_t number, uint32_t stream,
+                         const struct record_graph *graph);
+/* Before such a launch: its record will then be the next one of the ring. */
+void record_graph_align(struct record_call *call, const struct record_graph *graph);
 
 enum record_copy_kind {
     RECORD_COPY_HTOD,

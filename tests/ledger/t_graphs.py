@@ -8,6 +8,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, '..', 'tools')]
 import tap  # noqa: E402
+from check_trace import check  # noqa: E402
 from harness import Run, program  # noqa: E402
 
 EVERY_KIND = dict(kernel=3, memcpy=1, memset=1, host=1, child_graph=1, empty=1, event_record=1)
@@ -26,7 +27,23 @@ PAGE = 1024  # BYTES of the program
 SAME_GRAPH_PEAK = 3 * PAGE
 
 
+def steps():
+    """Graphs made ready before the captured regions: the first launch of each region says what its graph is made of, and memory that a launch
+    before the region has allocated is alive at its start."""
+    with Run([program('graph_steps')], SIM_KERNELS=None, CGTRACE_RANGE='step', CGTRACE_STEP='2,4') as run:
+        if not tap.equal((run.status, len(run.traces)), (0, 2), 'two steps, two traces'):
+            return
+        for path in run.traces:
+            tap.equal(check(path), [], 'a step: a valid trace')
+            lines = [json.loads(line) for line in open(path, encoding='utf-8')]
+            launches = [(r['graph'], r.get('nodes'), r.get('kernels')) for r in lines if r.get('api') == 'cuGraphLaunch' and r['kind'] == 'op']
+            tap.equal(launches, [('graph:1', dict(kernel=2, memset=1), dict(fill=2)), ('graph:1', None, None)], 'a step: its first launch tells the nodes')
+            held = [(r['action'], r.get('preexisting', False), r['bytes'], r['api']) for r in lines if r['kind'] == 'memory' and r['memory_kind'] == 'graph']
+            tap.equal(held, [('alloc', True, PAGE, 'cuGraphLaunch'), ('free', False, PAGE, 'cuMemFreeAsync')], 'a step: memory of a launch before it')
+
+
 def main():
+    steps()
     with Run([program('graph_nodes')], SIM_KERNELS=None) as run:
         lines = [json.loads(line) for line in open(run.traces[0], encoding='utf-8')]
     ops = [r for r in lines if r['kind'] == 'op']

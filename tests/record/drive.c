@@ -47,7 +47,7 @@ static void release(uint64_t address, int result)
 
 static void launch(uint32_t name, uint32_t stream)
 {
-    const struct record_launch what = {name, {2, 3, 4}, {32, 2, 1}, 48, stream, false};
+    const struct record_launch what = {name, {2, 3, 4}, {32, 2, 1}, 48, stream};
     struct record_call call;
 
     if (!record_enter(&call, LAUNCH)) return;
@@ -166,7 +166,7 @@ static _Atomic bool told;
  * slots, every 4th an allocation of `number` bytes, and its free two numbers later. */
 static void write_number(uint32_t kernel, uint32_t thread, uint32_t number)
 {
-    const struct record_launch what = {kernel, {number, 1, 1}, {thread, 1, 1}, 0, 0, false};
+    const struct record_launch what = {kernel, {number, 1, 1}, {thread, 1, 1}, 0, 0};
     struct record_graph graph = {.number = number, .node_count = CAP_NODE_TYPE_COUNT, .kernel_count = 1};
     struct record_call call;
 

@@ -78,6 +78,19 @@ void record_graph(struct record_call *call, int result, const struct record_grap
          g->number, g->node_count, g->kernel_count, g->kernels_left_out);
     record_leave(call);
 }
+void record_graph_launch(struct record_call *call, int result, uint32_t number, uint32_t stream,
+                         const struct record_graph *graph)
+{
+    (void)graph;
+    line("graph_launch %s result=%d number=%u stream=%s", hook_api_names[call->api], result, number,
+         strings[stream]);
+    record_leave(call);
+}
+void record_graph_align(struct record_call *call, const struct record_graph *graph)
+{
+    (void)call;
+    (void)graph;
+}
 void record_copy(struct record_call *call, int result, enum record_copy_kind kind, uint64_t destination,
                  uint64_t source, uint64_t bytes, uint32_t stream)
 {
