@@ -16,19 +16,26 @@ async function read(part, prefix) {
     const [parent, name, number, total, self, allocations, size, peak] = await columns(part, prefix);
     const names = prefix ? run.other.names : run.names;
     const nameOf = part === 'stacks' ? await frameNames() : (index) => names[index];
+    // Frames of one function differ by where they call from; boxes of one name under one parent are one box.
     const nodes = [];
+    const numbered = [];
     while (!parent.done) {
-        const above = parent.number();
-        const node = {
-            name: nameOf(name.number()), count: number.number(), total_ns: total.number(), self_ns: self.number(),
-            allocations: allocations.number(), bytes: size.number(), peak_bytes: peak.number(), children: [], parent: null, depth: 0,
-        };
-        if (nodes.length > 0) {
-            node.parent = nodes[above];
-            node.depth = node.parent.depth + 1;
-            node.parent.children.push(node);
-        } else node.name = 'all';
-        nodes.push(node);
+        const above = numbered[parent.number()];
+        const label = nameOf(name.number());
+        let node = above?.byName.get(label);
+        if (!node) {
+            node = { name: above ? label : 'all', count: 0, total_ns: 0, self_ns: 0, allocations: 0, bytes: 0, peak_bytes: 0, children: [], byName: new Map(), parent: above ?? null, depth: above ? above.depth + 1 : 0 };
+            above?.children.push(node);
+            above?.byName.set(label, node);
+            nodes.push(node);
+        }
+        numbered.push(node);
+        node.count += number.number();
+        node.total_ns += total.number();
+        node.self_ns += self.number();
+        node.allocations += allocations.number();
+        node.bytes += size.number();
+        node.peak_bytes += peak.number();
     }
     return nodes;
 }
@@ -86,7 +93,8 @@ export async function flameTab() {
     let root;
     let focus;
     let boxes = [];
-    const measure = () => option('flame.measure', nodes?.[0].children.length && nodes.some((node) => node.self_ns > 0) ? 'self_ns' : 'bytes');
+    const source = () => option('flame.by', hasPart('stacks') ? 'stacks' : 'tree');
+    const measure = () => option('flame.measure', hasPart('stacks') ? 'bytes' : 'self_ns');
     const text = (value) => (measure() === 'self_ns' ? duration(value) : measure() === 'allocations' ? count(value) : bytes(value));
     const paint = (target, size) => {
         const theme = colors();
@@ -136,7 +144,7 @@ export async function flameTab() {
     });
     const table = el('div');
     const load = async () => {
-        nodes = await callTree(option('flame.by', 'tree'));
+        nodes = await callTree(source());
         inclusive(nodes, measure());
         root = focus = nodes[0];
         const below = { self_ns: 'with_below_ns', bytes: 'with_below_bytes', peak_bytes: 'with_below_bytes', allocations: 'with_below' }[measure()];
@@ -151,8 +159,8 @@ export async function flameTab() {
     const sources = [['tree', 'path of spans and calls']];
     if (hasPart('stacks')) sources.unshift(['stacks', 'call stack']);
     const controls = el('div', { class: 'tools' },
-        choice('of', MEASURES, option('flame.measure', 'self_ns'), (value) => { setOption('flame.measure', value); load(); }),
-        choice('by', sources, option('flame.by', 'tree'), (value) => { setOption('flame.by', value); load(); }),
+        choice('of', MEASURES, measure(), (value) => { setOption('flame.measure', value); load(); }),
+        choice('by', sources, source(), (value) => { setOption('flame.by', value); load(); }),
         button('Whole', () => { root = focus = nodes[0]; draw(); describe(root); }),
         button('SVG', () => {
             const svg = new SvgPainter(canvas.clientWidth, canvas.clientHeight, 'Flame graph');
