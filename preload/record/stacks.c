@@ -188,7 +188,9 @@ static uint32_t keep(const struct kept *wanted)
 
 static void look_at_modules(void)
 {
-    if (modules_refresh()) atomic_fetch_add_explicit(&epoch, 1, memory_order_relaxed);
+    if (!modules_refresh()) return;
+    unwind_forget();
+    atomic_fetch_add_explicit(&epoch, 1, memory_order_relaxed);
 }
 
 /* What the addresses stand for. */
@@ -227,7 +229,7 @@ uint32_t stacks_here(void)
     uint64_t hash, known;
 
     if (!table) return 0;
-    count = unwind_stack(addresses + 1, limit);
+    count = unwind_stack(addresses + 1, limit, steady);
     addresses[0] = (void *)(uintptr_t)atomic_load_explicit(&epoch, memory_order_relaxed);
     /* 55 bits of it are compared: of a million stacks two are taken for one once in 70,000 runs. */
     hash = XXH3_64bits(addresses, ((size_t)count + 1) * sizeof addresses[0]);

@@ -1,27 +1,37 @@
-/* By libgcc's unwinder, which is wherever C++ is. It reads the tables of each frame anew, about 100 ns a
- * frame, keeps nothing, and with glibc 2.35 and gcc 12 or newer takes no lock.
+/* By the unwind tables that libgcc's unwinder finds (it is wherever C++ is). On x86-64 each address' rule is
+ * read once and kept: then a frame costs a few nanoseconds. Stacks with a frame whose rule is not simple,
+ * such as a signal's, are left to libgcc itself, at about 100 ns a frame; with glibc 2.35 and gcc 12 or newer
+ * it takes no lock.
  *
- * libunwind is several times faster, and not used: to see whether memory is readable it keeps a pipe open and
- * never asks whether the descriptors are still its own. In a program that closes what it does not know, it
- * would read from, write to and close the program's files. And the frames it has learned are wrong when other
- * code has been loaded in their place.
+ * libunwind, which is as fast, is not used: to see whether memory is readable it keeps a pipe open and never
+ * asks whether the descriptors are still its own. In a program that closes what it does not know, it would
+ * read from, write to and close the program's files. And what it has learned of an address is never
+ * forgotten, though other code may have been loaded there.
  *
  * libgcc is opened with RTLD_LOCAL: the program must go on finding what it would find without us. */
 #include "preload/record/unwind.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdbool.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "preload/record/cfi.h"
+#include "preload/record/ring.h"
 
 /* Of the ABI (unwind.h). */
 struct context;
 typedef int trace_function(struct context *context, void *argument);
 enum { GO_ON = 0, END_OF_STACK = 5 };
 
+struct bases {
+    void *text, *data, *function;
+};
+
 static int (*backtrace_of)(trace_function *function, void *argument);
 static uintptr_t (*address_of)(struct context *context);
+static const void *(*find_entry)(void *address, struct bases *bases);
 
 void unwind_open(void)
 {
@@ -35,6 +45,7 @@ void unwind_open(void)
     if (library) {
         address_of = (uintptr_t(*)(struct context *))dlsym(library, "_Unwind_GetIP");
         if (address_of) backtrace_of = (int (*)(trace_function *, void *))dlsym(library, "_Unwind_Backtrace");
+        find_entry = (const void *(*)(void *, struct bases *))dlsym(library, "_Unwind_Find_FDE");
     }
     dlerror(); /* the program's next call of it is not to hear of ours */
     errno = past;
@@ -60,10 +71,98 @@ static int add(struct context *context, void *argument)
     return GO_ON;
 }
 
-int unwind_stack(void **addresses, int limit)
+#if defined(__x86_64__)
+
+/* Rules by address: address << 17 | its time << 16 | the rule's 16 bits. Overwritten when two meet. */
+enum { RULES = 1 << 14 };
+static _Atomic uint64_t rules[RULES];
+/* Changes with each unloading: a rule that was read before and stored behind it is not taken for one of
+ * today. */
+static _Atomic uint64_t now;
+
+#define ADDRESS_MAX (UINT64_C(1) << 47)
+#define FRAME_MAX   (UINT64_C(1) << 26)
+
+static uint64_t packed(struct cfi_rule rule)
+{
+    if (rule.kind != CFI_SIMPLE) return rule.kind == CFI_END; /* no frame is empty: 0 and 1 are free */
+    return (uint64_t)rule.end_words << 4 | (uint64_t)rule.rbp_words << 1 | rule.from_rbp;
+}
+
+/* The rule's 16 bits. */
+static uint64_t read_rule(uintptr_t address)
+{
+    struct bases bases;
+    const void *entry = find_entry((void *)address, &bases);
+
+    return packed(entry ? cfi_rule_at(entry, (uintptr_t)bases.function, address)
+                        : (struct cfi_rule){.kind = CFI_END});
+}
+
+static inline uint64_t rule_of(uintptr_t address)
+{
+    uint64_t time = atomic_load_explicit(&now, memory_order_relaxed) & 1;
+    uint64_t key = (uint64_t)address << 17 | time << 16;
+    _Atomic uint64_t *slot = &rules[address * UINT64_C(0x9e3779b97f4a7c15) >> 50];
+    uint64_t known = atomic_load_explicit(slot, memory_order_relaxed);
+
+    if (unlikely((known ^ key) >> 16)) {
+        known = key | read_rule(address);
+        atomic_store_explicit(slot, known, memory_order_relaxed);
+    }
+    return known & 0xffff;
+}
+
+/* Walks by the rules alone; -1: one of them is not simple. */
+static __attribute__((noinline)) int walk(void **addresses, int limit)
+{
+    uintptr_t address, rsp, rbp;
+    int count = 0;
+
+    /* The three of one moment. */
+    __asm__ volatile("leaq 0f(%%rip), %0\n0:\tmovq %%rsp, %1\n\tmovq %%rbp, %2"
+                     : "=&r"(address), "=&r"(rsp), "=&r"(rbp));
+    while (count < limit) {
+        uint64_t rule = address < ADDRESS_MAX ? rule_of(address - 1) : 0;
+        uintptr_t end;
+
+        if (rule == 1) break;
+        if (unlikely(rule == 0)) return -1;
+        end = (rule & 1 ? rbp : rsp) + (rule >> 4) * 8;
+        /* Tables that are wrong lead nowhere. */
+        if (unlikely(end - rsp - 1 >= FRAME_MAX || end % 8 != 0)) break;
+        address = ((const uintptr_t *)end)[-1];
+        if (rule >> 1 & 7) rbp = *(const uintptr_t *)(end - (rule >> 1 & 7) * 8);
+        rsp = end;
+        if (!address) break;
+        addresses[count++] = (void *)address;
+    }
+    return count;
+}
+
+void unwind_forget(void)
+{
+    atomic_fetch_add_explicit(&now, 1, memory_order_relaxed);
+    for (size_t i = 0; i < RULES; i++)
+        atomic_store_explicit(&rules[i], 0, memory_order_relaxed);
+}
+
+#else
+static int walk(void **addresses, int limit)
+{
+    (void)addresses, (void)limit;
+    return -1;
+}
+
+void unwind_forget(void) {}
+#endif
+
+int unwind_stack(void **addresses, int limit, bool steady)
 {
     struct trace trace = {addresses, 0, limit};
+    int count = steady && find_entry ? walk(addresses, limit) : -1;
 
+    if (count >= 0) return count;
     if (backtrace_of) backtrace_of(add, &trace);
     return trace.count;
 }

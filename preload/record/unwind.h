@@ -2,6 +2,8 @@
 #ifndef CGTRACE_PRELOAD_RECORD_UNWIND_H
 #define CGTRACE_PRELOAD_RECORD_UNWIND_H
 
+#include <stdbool.h>
+
 /* Opens the unwinder, once for the process. Calls dlopen: off the hot path. */
 void unwind_open(void);
 
@@ -9,7 +11,10 @@ void unwind_open(void);
 const char *unwind_name(void);
 
 /* The addresses, innermost first, at most limit of them; returns how many. Calls of this library come first.
- */
-int unwind_stack(void **addresses, int limit);
+ * steady: no code is being unloaded, so that what was learned of addresses holds. */
+int unwind_stack(void **addresses, int limit, bool steady);
+
+/* Code was unloaded: what was learned of addresses is forgotten. Still between unsteady calls. */
+void unwind_forget(void);
 
 #endif

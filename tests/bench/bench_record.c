@@ -3,6 +3,7 @@
  *
  * Each figure is the median of rounds that fill less than half of a ring, with the writer given time between
  * them. */
+#include <execinfo.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 
 #include "common/jsonl.h"
 #include "preload/record/record.h"
+#include "preload/record/session.h"
+#include "preload/record/stacks.h"
 
 const char *const hook_api_names[] = {"cuLaunchKernel"};
 const uint32_t hook_api_count = 1;
@@ -62,7 +65,7 @@ static inline void floor_put(int stamps, uint32_t name)
 
     memset(slot, 0, sizeof *slot);
     slot->begin = begin;
-    slot->launch.name = name;
+    slot->launch.name = CAP_NUMBER(name);
     if (stamps == 2) slot->ticks = record_tick() - begin;
     atomic_store_explicit(floor_head, ++floor_at, memory_order_release);
 }
@@ -98,6 +101,40 @@ static void run_spans(void)
 {
     for (int i = 0; i < COUNT / 2; i++)
         record_span_end(record_span_begin(CAP_SOURCE_API, span_name));
+}
+
+/* ---- stacks ---- */
+
+/* Runs under so many calls more than it has itself; not a tail call. */
+static __attribute__((noinline)) void under(unsigned calls, void (*run)(void))
+{
+    if (calls > 0)
+        under(calls - 1, run);
+    else
+        run();
+    __asm__ volatile("" ::: "memory");
+}
+
+static void take_stacks(void)
+{
+    for (int i = 0; i < COUNT; i++)
+        stacks_place(stacks_here(), session.generation);
+}
+static void take_backtraces(void)
+{
+    void *addresses[64];
+
+    for (int i = 0; i < COUNT; i++)
+        if (backtrace(addresses, 64) < 20) exit(1);
+}
+
+static void run_stacks(void)
+{
+    under(15, take_stacks);
+}
+static void run_backtraces(void)
+{
+    under(15, take_backtraces);
 }
 
 static void pause_ms(long ms)
@@ -150,12 +187,13 @@ static double by_hand(struct jsonl_state *state, char *line)
     double begin = now_ns();
 
     for (unsigned i = 0; i < COUNT; i++) {
-        const struct cap_record record = {.begin = UINT64_C(123456789012) + i,
-                                          .ticks = UINT64_C(4711) + i,
-                                          .span = i,
-                                          .type = CAP_LAUNCH,
-                                          .slots = 1,
-                                          .launch = {1, {128, 64, 1}, {256, 1, 1}, 0, 48, 0}};
+        const struct cap_record record = {
+            .begin = UINT64_C(123456789012) + i,
+            .ticks = UINT64_C(4711) + i,
+            .span = i,
+            .type = CAP_LAUNCH,
+            .slots = 1,
+            .launch = {.name = 1, .grid = {128, 64, 1}, .block = {256, 1, 1}, .shared = 48}};
         if (jsonl_bound(state, &record) > 65536) exit(1);
         jsonl_record(state, line, &record, 0, 98 + i, 4711);
         __asm__ volatile("" : : "r"(line) : "memory");
@@ -203,6 +241,8 @@ int main(void)
     pause_ms(50);
     compare("record.launch", run_launches, run_floor_two, "<=1.2");
     compare("record.span", run_spans, run_floor_one, "<=1.2");
+    /* 20 frames, taken, looked up and named; the C library's own function has the addresses alone. */
+    compare("record.stack20", run_stacks, run_backtraces, "<=0.15");
     compare_formats();
     record_finish(0);
     if (system("rm -rf -- *") || chdir("/") || rmdir(folder)) return 1;
