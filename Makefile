@@ -87,7 +87,7 @@ BENCH_BIN := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
 include $(sort $(wildcard analyzer/*/build.mk tests/*/build.mk examples/build.mk man/build.mk))
 
 products: $(PRODUCTS)
-tests: products $(UNIT_BIN) $(TEST_TARGETS)
+tests: products $(UNIT_BIN) $(TEST_TARGETS) $(BENCH_TARGETS)
 all: products $(EXTRA_TARGETS)
 
 deps:
