@@ -100,11 +100,11 @@ static void lost_beyond(struct record_thread *thread)
 
 /* Writes the begin of an entry whose source and range are set, as the innermost one. continues: the span that
  * it was before. Without room it stays, unrecorded. */
-static inline __attribute__((always_inline)) void begin_hot(struct record_thread *thread,
-                                                            struct record_open_span *open, uint64_t tick,
-                                                            uint32_t continues, uint16_t flags)
+static inline __attribute__((always_inline)) void
+begin_hot(struct record_thread *thread, struct record_open_span *open, const struct record_range *range,
+          uint64_t tick, uint32_t continues, uint16_t flags)
 {
-    struct cap_record *slot = ring_slot(thread, unlikely(open->range.measured) ? RING_MUST : RING_MAY_DROP);
+    struct cap_record *slot = ring_slot(thread, unlikely(range->measured) ? RING_MUST : RING_MAY_DROP);
 
     open->begin = tick;
     open->span = 0;
@@ -115,7 +115,7 @@ static inline __attribute__((always_inline)) void begin_hot(struct record_thread
     } else {
         uint32_t span = span_number(thread);
 
-        fill(slot, tick, span, thread->span, (unsigned)(open->source | open->own_step | flags), &open->range);
+        fill(slot, tick, span, thread->span, (unsigned)(open->source | open->own_step | flags), range);
         open->span = open->inside = span;
         slot->type = CAP_SPAN_BEGIN;
         slot->result = (int32_t)continues;
@@ -128,7 +128,7 @@ static inline __attribute__((always_inline)) void begin_hot(struct record_thread
 static void begin_entry(struct record_thread *thread, struct record_open_span *open, uint64_t tick,
                         uint32_t continues, uint16_t flags)
 {
-    begin_hot(thread, open, tick, continues, flags);
+    begin_hot(thread, open, &open->range, tick, continues, flags);
 }
 
 /* What records belong to once the entries from depth on are gone. */
@@ -182,11 +182,11 @@ static void end_entry(struct record_thread *thread, const struct record_open_spa
     end_hot(thread, open, tick, flags);
 }
 
-static inline void end_innermost(struct record_thread *thread, uint64_t tick)
+static inline __attribute__((always_inline)) void end_innermost(struct record_thread *thread, uint64_t tick)
 {
     uint32_t depth = thread->peer->depth;
 
-    end_entry(thread, &thread->peer->stack[depth - 1], tick, 0);
+    end_hot(thread, &thread->peer->stack[depth - 1], tick, 0);
     settle(thread, depth - 1);
 }
 
@@ -259,12 +259,13 @@ static void end_at(struct record_thread *thread, uint32_t at, uint64_t tick, boo
 /* ---- outside of the trace ---- */
 
 /* Puts the entry behind the innermost one on the stack: in the trace, or kept for a session to come. */
-static inline void place(struct record_call *call, struct record_open_span *open)
+static inline __attribute__((always_inline)) void
+place(struct record_call *call, struct record_open_span *open, const struct record_range *range)
 {
     struct record_thread *thread = call->thread;
 
     if (likely(!call->outside)) {
-        begin_hot(thread, open, call->begin, 0, 0);
+        begin_hot(thread, open, range, call->begin, 0, 0);
         thread->peer->depth++;
         return;
     }
@@ -276,6 +277,15 @@ static inline void place(struct record_call *call, struct record_open_span *open
     lock_take(&thread->peer->lock);
     thread->peer->depth++;
     lock_give(&thread->peer->lock);
+}
+
+/* The range by its place on the stack: what the caller put together need not be in memory then. */
+static __attribute__((noinline, cold)) void meet_region(struct record_call *call,
+                                                        const struct record_open_span *open)
+{
+    const struct record_range range = open->range;
+
+    region_met(call, (enum cap_span_source)open->source, &range, 0);
 }
 
 void span_take_out(struct record_thread *thread, uint32_t at)
@@ -352,10 +362,10 @@ open_span(struct record_call *call, enum cap_span_source source, const struct re
     open->own_step = range_step(range);
     open->range = *range;
     open->handle = 1; /* of an explicit span, whichever */
-    place(call, open);
+    place(call, open, range);
     open->handle = handle =
         likely(open->span) ? recorded_handle(thread, open->span) : unrecorded_handle(thread);
-    if (unlikely(region_is(range->name, range->domain))) region_met(call, source, range, 0);
+    if (unlikely(region_is(range->name, range->domain))) meet_region(call, open);
     return handle;
 }
 
@@ -577,8 +587,8 @@ int record_range_push(struct record_call *call, const struct record_range *range
         open->level = level;
         open->own_step = span_step(range->name);
         open->range = *range;
-        place(call, open);
-        if (unlikely(region_is(range->name, range->domain))) region_met(call, CAP_SOURCE_NVTX, range, 0);
+        place(call, open, range);
+        if (unlikely(region_is(range->name, range->domain))) meet_region(call, open);
     }
     record_leave(call);
     return (int)level;
