@@ -6,6 +6,7 @@
 #include "preload/hooks/nvtx.h"
 #include "preload/hooks/state.h"
 #include "preload/record/record.h"
+#include "preload/record/span_plain.h"
 
 /* ---- what a program says of a range ---- */
 
@@ -33,27 +34,26 @@ static uint32_t message_number(int32_t type, nvtxMessageValue_t message)
     }
 }
 
-static void read_payload(struct record_range *range, const nvtxEventAttributes_t *event)
+/* Its type, and its bits. */
+static inline __attribute__((always_inline)) enum cap_payload read_payload(const nvtxEventAttributes_t *event,
+                                                                           uint64_t *bits)
 {
     double real;
 
+    *bits = 0;
     switch (event->payloadType) {
     case NVTX_PAYLOAD_TYPE_UNSIGNED_INT64:
-        range->payload_type = CAP_PAYLOAD_U64;
-        range->payload = event->payload.ullValue;
-        return;
+        *bits = event->payload.ullValue;
+        return CAP_PAYLOAD_U64;
     case NVTX_PAYLOAD_TYPE_UNSIGNED_INT32:
-        range->payload_type = CAP_PAYLOAD_U64;
-        range->payload = event->payload.uiValue;
-        return;
+        *bits = event->payload.uiValue;
+        return CAP_PAYLOAD_U64;
     case NVTX_PAYLOAD_TYPE_INT64:
-        range->payload_type = CAP_PAYLOAD_I64;
-        range->payload = (uint64_t)event->payload.llValue;
-        return;
+        *bits = (uint64_t)event->payload.llValue;
+        return CAP_PAYLOAD_I64;
     case NVTX_PAYLOAD_TYPE_INT32:
-        range->payload_type = CAP_PAYLOAD_I64;
-        range->payload = (uint64_t)(int64_t)event->payload.iValue;
-        return;
+        *bits = (uint64_t)(int64_t)event->payload.iValue;
+        return CAP_PAYLOAD_I64;
     case NVTX_PAYLOAD_TYPE_DOUBLE:
         real = event->payload.dValue;
         break;
@@ -61,23 +61,25 @@ static void read_payload(struct record_range *range, const nvtxEventAttributes_t
         real = (double)event->payload.fValue;
         break;
     default: /* none, or of a kind that is not known */
-        return;
+        return CAP_PAYLOAD_NONE;
     }
-    range->payload_type = CAP_PAYLOAD_F64;
-    memcpy(&range->payload, &real, sizeof real);
+    memcpy(bits, &real, sizeof real);
+    return CAP_PAYLOAD_F64;
 }
 
-static inline void read_event(struct record_range *range, const struct nvtx_domain *domain,
-                              const nvtxEventAttributes_t *event)
+static inline __attribute__((always_inline)) struct record_range
+read_event(const struct nvtx_domain *domain, const nvtxEventAttributes_t *event)
 {
-    *range = (struct record_range){.stack = domain->index};
-    if (domain->index) range->domain = nvtx_text_number(domain->name);
-    if (!event || event->size < sizeof *event) return;
-    range->name = message_number(event->messageType, event->message);
-    if (event->category) range->category = nvtx_category(domain, event->category);
-    range->has_color = event->colorType == NVTX_COLOR_ARGB;
-    if (range->has_color) range->color = event->color;
-    if (event->payloadType != NVTX_PAYLOAD_UNKNOWN) read_payload(range, event);
+    struct record_range range = {.stack = domain->index};
+
+    if (domain->index) range.domain = nvtx_text_number(domain->name);
+    if (!event || event->size < sizeof *event) return range;
+    range.name = message_number(event->messageType, event->message);
+    if (event->category) range.category = nvtx_category(domain, event->category);
+    range.has_color = event->colorType == NVTX_COLOR_ARGB;
+    if (range.has_color) range.color = event->color;
+    range.payload_type = (uint8_t)read_payload(event, &range.payload);
+    return range;
 }
 
 /* The event as a tool knows it: without handles that it did not give out. */
@@ -97,17 +99,56 @@ static const nvtxEventAttributes_t *tools_event(const nvtxEventAttributes_t *eve
 
 /* ---- push and pop ---- */
 
-static int push_event(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event)
+static __attribute__((noinline)) int push_event_slowly(nvtxDomainHandle_t domain,
+                                                       const nvtxEventAttributes_t *event)
 {
     struct record_call call;
-    struct record_range range;
 
     if (!record_enter_followed(&call, 0)) return NVTX_NO_PUSH_POP_TRACKING;
-    read_event(&range, nvtx_domain(domain), event);
+    const struct record_range range = read_event(nvtx_domain(domain), event);
     return record_range_push(&call, &range);
 }
 
-static int pop(nvtxDomainHandle_t domain)
+static int push_event(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event)
+{
+    struct record_call call;
+
+    if (likely(record_enter_joined(&call))) {
+        const struct record_range range = read_event(nvtx_domain(domain), event);
+        int level = range_plain_push(&call, &range);
+
+        record_leave(&call);
+        if (likely(level >= 0)) return level;
+    }
+    return push_event_slowly(domain, event);
+}
+
+static __attribute__((noinline)) int push_text_slowly(const char *message)
+{
+    struct record_call call;
+
+    if (!record_enter_followed(&call, 0)) return NVTX_NO_PUSH_POP_TRACKING;
+    const struct record_range range = {.name = record_text(message)};
+    return record_range_push(&call, &range);
+}
+
+static inline __attribute__((always_inline)) int push_text(const char *message)
+{
+    struct record_call call;
+    /* One that the thread has pushed before. */
+    uint32_t known = likely(message != NULL) ? record_text_known(message) : 0;
+
+    if (likely(known && record_enter_joined(&call))) {
+        const struct record_range range = {.name = known};
+        int level = range_plain_push(&call, &range);
+
+        record_leave(&call);
+        if (likely(level >= 0)) return level;
+    }
+    return push_text_slowly(message);
+}
+
+static __attribute__((noinline)) int pop_slowly(uint32_t stack)
 {
     struct record_call call;
 
@@ -115,7 +156,21 @@ static int pop(nvtxDomainHandle_t domain)
         record_gap(RECORD_GAP_UNKNOWN_SPAN_END, 1);
         return NVTX_NO_PUSH_POP_TRACKING;
     }
-    return record_range_pop(&call, nvtx_domain(domain)->index);
+    return record_range_pop(&call, stack);
+}
+
+static inline __attribute__((always_inline)) int pop(nvtxDomainHandle_t domain)
+{
+    struct record_call call;
+    uint32_t stack = domain ? nvtx_domain(domain)->index : 0;
+
+    if (likely(record_enter_joined(&call))) {
+        int level = range_plain_pop(&call, stack);
+
+        record_leave(&call);
+        if (likely(level >= 0)) return level;
+    }
+    return pop_slowly(stack);
 }
 
 int nvtx_RangePushEx(const nvtxEventAttributes_t *event)
@@ -128,14 +183,8 @@ int nvtx_RangePushEx(const nvtxEventAttributes_t *event)
 
 int nvtx_RangePushA(const char *message)
 {
-    struct record_call call;
-    int level = NVTX_NO_PUSH_POP_TRACKING;
+    int level = push_text(message);
 
-    if (record_enter_followed(&call, 0)) {
-        struct record_range range = {.name = record_text(message)};
-
-        level = record_range_push(&call, &range);
-    }
     return nvtx_tool.RangePushA ? nvtx_tool.RangePushA(message) : level;
 }
 
@@ -184,7 +233,7 @@ static uint64_t start_event(nvtxDomainHandle_t domain, const nvtxEventAttributes
     struct record_range range;
 
     if (!record_enter_followed(&call, 0)) return 0;
-    read_event(&range, nvtx_domain(domain), event);
+    range = read_event(nvtx_domain(domain), event);
     return record_range_start(&call, &range);
 }
 
@@ -271,7 +320,7 @@ static void mark_event(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *e
     struct record_range range;
 
     if (!record_enter(&call, 0)) return;
-    read_event(&range, nvtx_domain(domain), event);
+    range = read_event(nvtx_domain(domain), event);
     record_mark(&call, &range);
 }
 
