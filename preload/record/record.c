@@ -222,13 +222,17 @@ void record_graph_align(struct record_call *call, const struct record_graph *gra
     struct record_thread *thread = call->thread;
     uint64_t gap = call->outside ? 0 : ring_gap(thread, graph_slots(graph));
 
-    if (!gap || thread->head + gap > thread->check_at) return;
-    struct cap_record *pad = &thread->slots[thread->head & thread->mask];
-    pad->type = CAP_PAD;
-    pad->slots = (uint8_t)gap;
-    thread->head += gap;
-    /* Release: the stores into the slot come before the store of head that makes it the writer's. */
-    atomic_store_explicit(&thread->ring->head, thread->head, memory_order_release);
+    if (!gap) return;
+    if (ring_window_open(thread) && thread->head + gap <= thread->check_at) {
+        struct cap_record *pad = &thread->slots[thread->head & thread->mask];
+
+        pad->type = CAP_PAD;
+        pad->slots = (uint8_t)gap;
+        thread->head += gap;
+        /* Release: the stores into the slot come before the store of head that makes it the writer's. */
+        atomic_store_explicit(&thread->ring->head, thread->head, memory_order_release);
+    }
+    ring_window_close(thread);
 }
 
 void record_graph_launch(struct record_call *call, int result, uint32_t number, uint32_t stream,
