@@ -272,7 +272,8 @@ int paths_create_capture(size_t bytes, bool *elsewhere)
     if (filesystem_maps_safely(session.part.path) && (error = try_path(b.text, bytes)) == 0) return 0;
     *elsewhere = true;
     if (try_folder("/dev/shm", bytes) == 0) return 0;
-    if (filesystem_maps_safely("/tmp") && (try_folder(getenv("TMPDIR"), bytes) == 0 || try_folder("/tmp", bytes) == 0))
+    if (filesystem_maps_safely("/tmp") &&
+        (try_folder(getenv("TMPDIR"), bytes) == 0 || try_folder("/tmp", bytes) == 0))
         return 0;
     fd = memfd_create("cgtrace", MFD_CLOEXEC);
     if (fd < 0) return errno;

@@ -58,11 +58,11 @@ static bool make_ready(void)
         return false;
     if (!wrong) wrong = meta_read_files(error, sizeof error);
     if (!wrong && !strings_ready()) wrong = "no memory for names";
-    if (!wrong && !stacks_ready()) wrong = "no memory for stacks";
     if (wrong) {
         say(session.quiet, wrong, "; the program runs unprofiled", NULL);
         return false;
     }
+    stacks_ready();
     session.families = session.settings.record;
     if (*session.settings.range) session.families |= CG_RECORD_SPAN;
     run_describe_process();

@@ -245,18 +245,22 @@ uint32_t stacks_here(void)
 
 /* ---- opening, unloading ---- */
 
-bool stacks_ready(void)
+static bool is_in_module(uintptr_t address)
+{
+    return modules_find(address) != 0;
+}
+
+void stacks_ready(void)
 {
     void *map;
 
-    if (table || session.settings.stacks == CG_STACKS_OFF) return true;
+    if (table || session.settings.stacks == CG_STACKS_OFF) return;
     map = mmap(NULL, KEPT_BYTES + TABLE_SLOTS * sizeof *table, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (map == MAP_FAILED) return false;
-    unwind_open();
+    if (map == MAP_FAILED) return;
+    unwind_open(is_in_module);
     memory = map;
     table = (_Atomic uint32_t *)(void *)(memory + KEPT_BYTES);
-    return true;
 }
 
 bool stacks_attach(uint64_t generation)
@@ -266,8 +270,8 @@ bool stacks_attach(uint64_t generation)
     lock_take(&record_page->stacks_lock);
     allocated = 0;
     ordinals = 0;
-    room = session.settings.stacks == CG_STACKS_OFF || allocate(CAP_DIRECTORY_BYTES);
-    if (room && session.settings.stacks != CG_STACKS_OFF)
+    room = !table || allocate(CAP_DIRECTORY_BYTES);
+    if (room && table)
         atomic_store_explicit(&session.header->stacks_used, CAP_DIRECTORY_BYTES, memory_order_release);
     attached = room ? generation : 0;
     lock_give(&record_page->stacks_lock);

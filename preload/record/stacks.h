@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Makes the stacks' place and opens the unwinder, once for the process; false: no memory. */
-bool stacks_ready(void);
+/* Makes the stacks' place and opens the unwinder, once for the process. Where there is no memory, there are
+ * no stacks. */
+void stacks_ready(void);
 
 /* The calling thread's stack without the calls of this library, the CUDA runtime and the driver on its top:
  * its number in the process; 0: none is to be had. Takes no lock when the thread has met the stack lately;

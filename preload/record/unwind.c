@@ -32,8 +32,9 @@ struct bases {
 static int (*backtrace_of)(trace_function *function, void *argument);
 static uintptr_t (*address_of)(struct context *context);
 static const void *(*find_entry)(void *address, struct bases *bases);
+static bool (*code_stays)(uintptr_t address);
 
-void unwind_open(void)
+void unwind_open(bool (*stays)(uintptr_t address))
 {
     static bool opened;
     int past = errno;
@@ -41,6 +42,7 @@ void unwind_open(void)
 
     if (opened) return;
     opened = true;
+    code_stays = stays;
     library = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library) {
         address_of = (uintptr_t(*)(struct context *))dlsym(library, "_Unwind_GetIP");
@@ -108,7 +110,7 @@ static inline uint64_t rule_of(uintptr_t address)
 
     if (unlikely((known ^ key) >> 16)) {
         known = key | read_rule(address);
-        atomic_store_explicit(slot, known, memory_order_relaxed);
+        if (code_stays(address)) atomic_store_explicit(slot, known, memory_order_relaxed);
     }
     return known & 0xffff;
 }

@@ -3,9 +3,12 @@
 #define CGTRACE_PRELOAD_RECORD_UNWIND_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-/* Opens the unwinder, once for the process. Calls dlopen: off the hot path. */
-void unwind_open(void);
+/* Opens the unwinder, once for the process. Calls dlopen: off the hot path. stays: whether the code at an
+ * address is there until unwind_forget() is called; of other code, such as a just-in-time compiler's, nothing
+ * is kept. */
+void unwind_open(bool (*stays)(uintptr_t address));
 
 /* Which one answers: libgcc or none. */
 const char *unwind_name(void);
