@@ -254,12 +254,24 @@ static bool ran_out_of_memory(const void *object)
     return ((const struct overview *)object)->oom != NULL;
 }
 
+static void emit_device_names(struct json_doc *doc, const void *object)
+{
+    emit_device_list(doc, evidence_of(object)->trace->devices);
+}
+
+/* Not in the document, which the format fixes. */
+static bool shows_device_names(const void *object)
+{
+    return ((const struct overview *)object)->people && evidence_of(object)->trace->devices;
+}
+
 static const struct json_member members[] = {
     {"schema", emit_overview_schema, NULL},
     {"tool", emit_overview_tool, NULL},
     {"timing_unavailable_reason", emit_timing_reason, NULL},
     {"input", emit_overview_input, NULL},
     {"provenance", emit_overview_provenance, NULL},
+    {"devices", emit_device_names, shows_device_names},
     {"health", emit_health_counts, NULL},
     {"counts", emit_counts, NULL},
     {"capabilities", emit_matrix, NULL},

@@ -83,6 +83,18 @@ void emit_tool(struct json_doc *doc)
     doc_object_end(doc);
 }
 
+void emit_device_list(struct json_doc *doc, const struct cg_devices *devices)
+{
+    doc_array(doc);
+    for (size_t i = 0; i < devices->count; i++) {
+        doc_object(doc);
+        doc_member_string(doc, "device", devices->items[i].device);
+        doc_member_string(doc, "name", devices->items[i].name);
+        doc_object_end(doc);
+    }
+    doc_array_end(doc);
+}
+
 void emit_input(struct json_doc *doc, const struct command_input *input)
 {
     doc_object(doc);

@@ -4,6 +4,7 @@
 
 #include "analyzer/cmd/commands.h"
 #include "analyzer/cmd/command_input.h"
+#include "analyzer/trace/devices.h"
 #include "common/json_doc.h"
 
 typedef void document_emitter(struct json_doc *doc, const void *object);
@@ -30,6 +31,8 @@ int document_check_format(const struct arguments *arguments, const char *what, b
 /* Members that documents share (doc/spec/cli.md 2.5 and 4.1). */
 void emit_tool(struct json_doc *doc);
 void emit_input(struct json_doc *doc, const struct command_input *input);
+/* The devices' names, of a trace that tells them: [{"device":"cuda:0","name":"..."}]. */
+void emit_device_list(struct json_doc *doc, const struct cg_devices *devices);
 void doc_member_text(struct json_doc *doc, const char *key, struct cg_text text); /* null when absent */
 
 #endif

@@ -87,6 +87,10 @@ static void emit_tops(struct json_doc *doc, const struct query *query, enum top_
     struct top_list host = {query->input->trace, &tops->host, kind, false};
     doc_object(doc);
     doc_member_string(doc, "definition", definition);
+    if (query->input->trace->devices) {
+        doc_key(doc, "devices");
+        emit_device_list(doc, query->input->trace->devices);
+    }
     doc_member_u64(doc, "calls", tops->calls);
     doc_member_u64(doc, "calls_timed", tops->calls_timed);
     doc_member_u64(doc, "intervals", tops->intervals);

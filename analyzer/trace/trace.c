@@ -13,6 +13,7 @@ void trace_free(struct cg_trace *trace)
     if (trace == NULL) return;
     columns_free(trace);
     stacks_free(trace->stacks);
+    free(trace->devices);
     strings_free(trace->strings);
     free(trace);
 }

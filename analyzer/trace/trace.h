@@ -182,11 +182,12 @@ struct cg_trace {
     uint64_t *u64_pool;
     cg_str *str_pool;
     struct cg_strings *strings;
-    struct cg_stacks *stacks; /* NULL: none */
-    uint32_t *span_of_string; /* for each string number: the row of the span with this id, else CG_NONE */
-    uint32_t span_strings;    /* entries there: texts that are interned later are ids of no span */
-    uint64_t latest_host_ns;  /* doc/spec/trace.md 6.3 */
-    uint64_t file_bytes;      /* bytes of the (decompressed) stream */
+    struct cg_stacks *stacks;   /* NULL: none */
+    struct cg_devices *devices; /* devices.h; NULL: the trace says nothing of them */
+    uint32_t *span_of_string;   /* for each string number: the row of the span with this id, else CG_NONE */
+    uint32_t span_strings;      /* entries there: texts that are interned later are ids of no span */
+    uint64_t latest_host_ns;    /* doc/spec/trace.md 6.3 */
+    uint64_t file_bytes;        /* bytes of the (decompressed) stream */
     /* Operations whose error is CG_OUT_OF_MEMORY; known without the extra fields too. */
     uint64_t out_of_memory_count;
 };

@@ -1,5 +1,7 @@
 #include "analyzer/viewer/head.h"
 
+#include "analyzer/trace/devices.h"
+
 static void member_text(struct json_doc *doc, const struct cg_trace *trace, const char *key, cg_str string)
 {
     struct cg_text text = text_beginning(trace_text(trace, string), NAME_BYTES_MAX);
@@ -33,6 +35,15 @@ static void emit_run(struct json_doc *doc, const struct viewer_run *run)
     member_text(doc, trace, "run_id", meta->run_id);
     doc_member_string(doc, "phase", cg_name_PHASE[meta->phase]);
     member_text(doc, trace, "device", meta->device);
+    doc_key(doc, "devices");
+    doc_array(doc);
+    for (size_t i = 0; trace->devices && i < trace->devices->count; i++) {
+        doc_object(doc);
+        doc_member_string(doc, "device", trace->devices->items[i].device);
+        doc_member_string(doc, "name", trace->devices->items[i].name);
+        doc_object_end(doc);
+    }
+    doc_array_end(doc);
     member_text(doc, trace, "timestamp", meta->timestamp);
     doc_member_u64(doc, "capture_step", meta->capture_step);
     doc_member_string(doc, "outcome", cg_name_OUTCOME[trace->terminal.outcome]);

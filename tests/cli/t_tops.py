@@ -45,6 +45,12 @@ equal((result['calls'], result['calls_timed'], result['intervals'], result['unas
        result['suspects']['share']), (5, 4, 4, 0, 0, 0.0), 'kernels: what was counted')
 ok(isinstance(result['definition'], str) and len(result['definition']) > 50, 'kernels: the definition is in the result')
 
+ok('devices' not in result, 'a trace that does not name its devices: no names')
+NAMED = folder.put('named.jsonl', region(*RECORDS, terminal=dict(kind='terminal', outcome='complete', timestamp_ns=20000),
+                                         cuda=dict(driver=13000, devices=[dict(device='cuda:0', name='Simulated device 0 (not a GPU)', bytes=1)])))
+for kind in ('kernels', 'copies', 'api'):
+    equal(query(NAMED, kind)['devices'], [dict(device='cuda:0', name='Simulated device 0 (not a GPU)')], f'{kind}: times stand beside the name of their device')
+
 result = query(TRACE, 'copies')
 # 5120 bytes in 4000 ns are 1.28e9 bytes in a second.
 equal(rows(result, 'by_device_time', 'name', *TIMES, 'bytes', 'bytes_per_second'), [('HtoD', 2, 4000, 2000, 2000, 2000, 5120, 1.28e9)],

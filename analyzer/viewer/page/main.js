@@ -87,10 +87,11 @@ function repaint() {
 
 function header() {
     const status = statusOf(run.head);
-    const { entrypoint, run_id: runId, device, phase } = run.head.run;
+    const { entrypoint, run_id: runId, device, devices, phase } = run.head.run;
+    const named = devices.find((each) => each.device === device);
     return el('header', {}, el('h1', {}, el('bdi', {}, entrypoint.slice(0, 120))),
         el('span', { class: 'badge ' + status.class }, status.word),
-        el('span', { class: 'faint' }, phase + ' · ', el('bdi', {}, device.slice(0, 60)), ' · ', el('bdi', {}, runId.slice(0, 80))), themeButton());
+        el('span', { class: 'faint' }, phase + ' · ', el('bdi', {}, device.slice(0, 60)), named ? [' (', el('bdi', {}, named.name.slice(0, 80)), ')'] : null, ' · ', el('bdi', {}, runId.slice(0, 80))), themeButton());
 }
 
 const KEY_OF_TAB = /^[1-9]$/;
