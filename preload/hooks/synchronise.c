@@ -11,13 +11,22 @@ enum { CONTEXTS = 256 };
 static bool synchronise_context(CUcontext context)
 {
     CUcontext popped;
-    if (ASK(cuCtxPushCurrent_v2, context) != CUDA_SUCCESS) return true;
+    CUresult result = ASK(cuCtxPushCurrent_v2, context);
+    if (result != CUDA_SUCCESS) return result != CUDA_ERROR_NOT_PERMITTED;
     bool done = ASK(cuCtxSynchronize) == CUDA_SUCCESS;
     if (done)
         device_synchronized(&(struct device_stream){
             .slot = (uint8_t)(handle_get(&handle_contexts, (uintptr_t)context) >> 16)});
     ASK(cuCtxPopCurrent_v2, &popped);
     return done;
+}
+
+/* The driver's thread that calls the program's host functions has no context. There, waiting for the device
+ * would be waiting for oneself. */
+static bool may_wait(void)
+{
+    CUcontext current = NULL;
+    return ASK(cuCtxGetCurrent, &current) == CUDA_SUCCESS && current;
 }
 
 /* While a stream is captured, waiting would be forbidden, and end the capture. */
@@ -27,6 +36,7 @@ static bool synchronise(void)
     int kept = errno;
     unsigned count = handle_list(&handle_contexts, contexts, CONTEXTS);
     bool done = count < CONTEXTS && atomic_load_explicit(&hook_captures, memory_order_relaxed) <= 0;
+    if (count > 0) done = done && may_wait();
     for (unsigned i = 0; done && i < count; i++)
         done = synchronise_context((CUcontext)(uintptr_t)contexts[i]);
     errno = kept;

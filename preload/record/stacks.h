@@ -12,7 +12,7 @@ void stacks_ready(void);
 
 /* The calling thread's stack without the calls of this library, the CUDA runtime and the driver on its top:
  * its number in the process; 0: none is to be had. Takes no lock when the thread has met the stack lately;
- * never allocates from the heap; keeps errno. */
+ * allocates from the heap in a thread's first call alone; keeps errno. */
 uint32_t stacks_here(void);
 
 /* From now on stacks are put into the capture file of this session. False: no room. */

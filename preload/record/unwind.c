@@ -13,6 +13,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -73,6 +74,39 @@ static int add(struct context *context, void *argument)
     return GO_ON;
 }
 
+/* The stack that the thread was given; empty where libc does not tell (no /proc). */
+static _Thread_local struct {
+    uintptr_t low, bytes;
+    bool known;
+} own_stack;
+
+__attribute__((cold, noinline)) static void learn_own_stack(void)
+{
+    pthread_attr_t attributes;
+    int past = errno;
+    void *low;
+    size_t bytes;
+
+    own_stack.known = true;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        if (pthread_attr_getstack(&attributes, &low, &bytes) == 0) {
+            own_stack.low = (uintptr_t)low;
+            own_stack.bytes = bytes;
+        }
+        pthread_attr_destroy(&attributes);
+    }
+    errno = past;
+}
+
+/* A thread's own stack ends where libc says that it does. One that the program has made may end with anything
+ * for a return address, which leads beyond the stack; and libgcc reads what lies at an address that it does
+ * not know, to see whether it is a signal's frame. */
+static bool on_own_stack(void)
+{
+    if (unlikely(!own_stack.known)) learn_own_stack();
+    return (uintptr_t)__builtin_frame_address(0) - own_stack.low < own_stack.bytes;
+}
+
 #if defined(__x86_64__)
 
 /* Rules by address: address << 17 | its time << 16 | the rule's 16 bits. Overwritten when two meet. */
@@ -118,7 +152,7 @@ static inline uint64_t rule_of(uintptr_t address)
 /* Walks by the rules alone; -1: one of them is not simple. */
 static __attribute__((noinline)) int walk(void **addresses, int limit)
 {
-    uintptr_t address, rsp, rbp;
+    uintptr_t address, rsp, rbp, stack_end = own_stack.low + own_stack.bytes;
     int count = 0;
 
     /* The three of one moment. */
@@ -132,7 +166,7 @@ static __attribute__((noinline)) int walk(void **addresses, int limit)
         if (unlikely(rule == 0)) return -1;
         end = (rule & 1 ? rbp : rsp) + (rule >> 4) * 8;
         /* Tables that are wrong lead nowhere. */
-        if (unlikely(end - rsp - 1 >= FRAME_MAX || end % 8 != 0)) break;
+        if (unlikely(end - rsp - 1 >= FRAME_MAX || end % 8 != 0 || end > stack_end)) break;
         address = ((const uintptr_t *)end)[-1];
         if (rule >> 1 & 7) rbp = *(const uintptr_t *)(end - (rule >> 1 & 7) * 8);
         rsp = end;
@@ -162,8 +196,10 @@ void unwind_forget(void) {}
 int unwind_stack(void **addresses, int limit, bool steady)
 {
     struct trace trace = {addresses, 0, limit};
-    int count = steady && find_entry ? walk(addresses, limit) : -1;
+    int count;
 
+    if (!on_own_stack()) return 0;
+    count = steady && find_entry ? walk(addresses, limit) : -1;
     if (count >= 0) return count;
     if (backtrace_of) backtrace_of(add, &trace);
     return trace.count;

@@ -14,6 +14,8 @@ void unwind_open(bool (*stays)(uintptr_t address));
 const char *unwind_name(void);
 
 /* The addresses, innermost first, at most limit of them; returns how many. Calls of this library come first.
+ * None on a stack that the program has made itself (a coroutine's, an alternate signal stack). The first call
+ * of a thread asks libc for the thread's stack, which allocates from the heap.
  * steady: no code is being unloaded, so that what was learned of addresses holds. */
 int unwind_stack(void **addresses, int limit, bool steady);
 

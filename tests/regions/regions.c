@@ -350,6 +350,24 @@ static void stream_capture(void)
     work("step", 1);
 }
 
+static void CUDA_CB is_region(void *unused)
+{
+    nvtxRangePushA("step");
+    nvtxRangePop();
+    (void)unused;
+}
+
+/* A host function whose range is the region: waiting for the device there would be waiting for itself. */
+static void host_function(void)
+{
+    CUstream stream;
+
+    CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CU(cuLaunchHostFunc(stream, is_region, NULL));
+    CU(cuStreamSynchronize(stream));
+    work("step", 1);
+}
+
 static void domains(void)
 {
     nvtxDomainHandle_t domain = nvtxDomainCreateA("library");
@@ -402,6 +420,7 @@ int main(int argc, char **argv)
                 {"forked", forked},
                 {"thread-ends", thread_ends},
                 {"capture", stream_capture},
+                {"host-function", host_function},
                 {"domains", domains},
                 {"last-thread", last_thread},
                 {"nothing", nothing}};

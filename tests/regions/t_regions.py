@@ -200,6 +200,9 @@ def borders():
     _, traces, _ = capture('capture', 2, CGTRACE_STEP='1-2')
     tap.equal([t.meta['measured_region_device_synchronized'] for t in traces], [False, True],
               'stream capture: no waiting while a stream is captured, and the region says so')
+    _, traces, _ = capture('host-function', 2, CGTRACE_STEP='1-2')
+    tap.equal([t.meta['measured_region_device_synchronized'] for t in traces], [False, True],
+              'host function: no waiting for the device inside of it, and the region says so')
 
 
 def killed():

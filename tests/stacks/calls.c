@@ -138,6 +138,39 @@ FRAME static void everything(void)
     SHOW(cuMemAlloc(&second, (size_t)1 << 60));
 }
 
+/* A stack of the program's own, whose outermost call returns to where nothing is mapped; it is left by a
+ * jump. */
+static void *before[5];
+
+__attribute__((used)) static void on_another_stack(void)
+{
+    inner(1300);
+    __builtin_longjmp(before, 1);
+}
+
+FRAME static void coroutine(void)
+{
+    size_t bytes = 1 << 18;
+    char *low = malloc(bytes), *top = low + bytes - 64;
+
+    if (!low) exit(1);
+    top -= (uintptr_t)top % 16 + 8;
+    *(uintptr_t *)(void *)top = 0x1234567;
+    if (!__builtin_setjmp(before))
+        __asm__ volatile("mov %0, %%rsp\n\tjmp on_another_stack" ::"r"(top) : "memory");
+    free(low);
+}
+
+/* A signal handler on a stack of its own. */
+static void alternate(void)
+{
+    const stack_t stack = {.ss_sp = malloc(1 << 17), .ss_size = 1 << 17};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+
+    if (!stack.ss_sp || sigaltstack(&stack, NULL) || sigaction(SIGUSR1, &action, NULL)) exit(1);
+    interrupted();
+}
+
 /* What the recorder opens for itself must not be found by the program. */
 static void scope(void)
 {
@@ -174,6 +207,12 @@ int main(int argc, char **argv)
         forks();
     } else if (!strcmp(way, "all")) {
         everything();
+    } else if (!strcmp(way, "coroutine")) {
+        coroutine();
+        outer(1301);
+    } else if (!strcmp(way, "alternate")) {
+        alternate();
+        outer(1301);
     } else if (!strcmp(way, "scope")) {
         scope();
     } else if (!strcmp(way, "kill")) {

@@ -160,6 +160,15 @@ def ways():
         tap.equal(len(names) == 1 and names[0][:3], ['inner', 'middle', 'outer'], f'fork: {"child" if size == 1001 else "parent"}')
 
 
+def foreign():
+    """Stacks that the program has made: they may end with anything, so they are not looked at."""
+    for way, size in (('coroutine', 1300), ('alternate', 600)):
+        for path in (CALLS, PLAIN):
+            found = record(f'{way}, {os.path.basename(path)}', [path, way], CGTRACE_STACKS='all')
+            tap.equal((len(found.ops[size]), found.of(size)), (1, []), f'{way}: the call, without a stack')
+            tap.equal(found.names(1301, path), ['inner', 'middle', 'outer', 'main', '_start'], f'{way}: and then stacks again')
+
+
 def plugins():
     found = record('plugins', [CALLS, 'plugins', PLUGIN_A, PLUGIN_B, PLUGIN_A])
     for number, path in enumerate((PLUGIN_A, PLUGIN_B, PLUGIN_A)):
@@ -216,6 +225,7 @@ unwinders()
 depth()
 which()
 ways()
+foreign()
 plugins()
 killed()
 languages()
