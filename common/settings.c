@@ -80,6 +80,16 @@ static int word_index(const char *list, const char *word, size_t length)
     return -1;
 }
 
+void settings_option(const char *variable, char *name, size_t size)
+{
+    const char *from = variable + sizeof "CGTRACE_" - 1;
+    size_t i = 0;
+
+    for (; from[i] && i + 1 < size; i++)
+        name[i] = from[i] == '_' ? '-' : (char)(from[i] | 0x20); /* upper-case letters and digits */
+    name[i] = '\0';
+}
+
 size_t settings_word(const char *list, unsigned index, const char **word)
 {
     for (; index > 0; index--)

@@ -27,6 +27,10 @@ struct settings {
  * value and what is allowed in error. */
 bool settings_read(struct settings *settings, char *error, unsigned error_size);
 
+/* The launcher's option for a variable, without its dashes: ring-bytes for CGTRACE_RING_BYTES. Cut to size
+ * with its NUL. */
+void settings_option(const char *variable, char *name, size_t size);
+
 /* Word number index of a CHOICE's "what is allowed", not ended: returns its length. */
 size_t settings_word(const char *list, unsigned index, const char **word);
 

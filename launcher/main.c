@@ -70,7 +70,7 @@ static int unknown(const char *name, bool may_be_program)
 
 static int command_help(int argc, char **argv)
 {
-    const struct command *command = argc > 1 ? find(argv[1]) : &commands[1];
+    const struct command *command = find(argc > 1 ? argv[1] : "help");
 
     if (!command) return unknown(argv[1], false);
     command->help();

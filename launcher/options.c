@@ -1,5 +1,4 @@
 /* Options of `cgtrace record`: one for each setting, --ring-bytes for CGTRACE_RING_BYTES and so on. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 #include "common/suggest.h"
 #include "launcher/launcher.h"
 
-enum { NAME_BYTES = 64, PREFIX_BYTES = sizeof "CGTRACE_" - 1 };
+enum { NAME_BYTES = 64 };
 
 /* Types of settings_table.h. */
 enum setting_type {
@@ -35,22 +34,12 @@ static const struct setting settings[] = {
 };
 enum { SETTING_COUNT = sizeof settings / sizeof *settings };
 
-static void option_name(const struct setting *setting, char name[NAME_BYTES])
-{
-    const char *from = setting->variable + PREFIX_BYTES;
-    size_t i = 0;
-
-    for (; from[i] && i + 1 < NAME_BYTES; i++)
-        name[i] = from[i] == '_' ? '-' : (char)tolower((unsigned char)from[i]);
-    name[i] = '\0';
-}
-
 /* The setting of `--name` or `--name=value`; NULL when there is none. length is that of name. */
 static const struct setting *find(const char *name, size_t length)
 {
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         char known[NAME_BYTES];
-        option_name(&settings[i], known);
+        settings_option(settings[i].variable, known, sizeof known);
         if (strlen(known) == length && memcmp(known, name, length) == 0) return &settings[i];
     }
     return NULL;
@@ -63,7 +52,7 @@ static int unknown_option(const char *word, size_t length)
 
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         char known[NAME_BYTES];
-        option_name(&settings[i], known);
+        settings_option(settings[i].variable, known, sizeof known);
         if (!suggest_nearer(&search, known, strlen(known))) continue;
         strcpy(nearest, known);
         search.word = nearest;
@@ -148,7 +137,7 @@ void options_help(void)
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         const struct setting *setting = &settings[i];
         char name[NAME_BYTES];
-        option_name(setting, name);
+        settings_option(setting->variable, name, sizeof name);
         printf("  --%s%s\n      %s\n", name, setting->type == TYPE_FLAG ? "" : " VALUE", setting->meaning);
         if (setting->type != TYPE_FLAG)
             printf("      allowed: %s%s%s\n", setting->allowed, *setting->initial ? "; default: " : "",

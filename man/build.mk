@@ -1,36 +1,58 @@
-# Manual pages and shell completions of cg-analyze, made from its table of commands; libcgtrace(3) from cgtrace.h.
+# Manual pages and shell completions, made from the tables: of cg-analyze its commands, of cgtrace the settings, of the trace the events.
+# Pages that follow from no table stand here as they are.
 MAN_PROGRAMS := $(BUILD)/man/pages $(BUILD)/man/completions
 $(MAN_PROGRAMS): $(BUILD)/man/%: $(BUILD)/obj/man/%.o $(BUILD)/obj/man/mdoc.o $(BUILD)/libanalyzer.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
 $(BUILD)/man/pages.stamp: $(BUILD)/man/pages
 	@rm -f $(BUILD)/man/cg-analyze*.1; $< $(BUILD)/man && touch $@
-$(BUILD)/man/api: $(BUILD)/obj/man/api.o $(BUILD)/obj/man/mdoc.o
+
+MAN_WRITERS := $(addprefix $(BUILD)/man/,api capture launcher trace)
+$(MAN_WRITERS): $(BUILD)/man/%: $(BUILD)/obj/man/%.o $(BUILD)/obj/man/mdoc.o $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^
-$(BUILD)/man/libcgtrace.3: $(BUILD)/man/api
+$(BUILD)/man/libcgtrace.3: $(BUILD)/man/api preload/cgtrace.h
+	@$< preload/cgtrace.h > $@
+$(BUILD)/man/cgtrace-capture.5: $(BUILD)/man/capture common/capture.h
+	@$< common/capture.h > $@
+$(BUILD)/man/cgtrace.1: $(BUILD)/man/launcher
 	@$< > $@
+$(BUILD)/man/cgtrace-trace.5: $(BUILD)/man/trace
+	@$< > $@
+$(BUILD)/man/%: man/%
+	@mkdir -p $(@D)
+	@cp $< $@
+MAN_PAGES := $(addprefix $(BUILD)/man/,cgtrace.1 libcgtrace.3 cgtrace-trace.5 cgtrace-capture.5 cgtrace-bundle.5 cgtrace.7)
+
 $(BUILD)/completions/%: $(BUILD)/man/completions
 	@mkdir -p $(@D)
 	@$< $* > $@
 COMPLETIONS := $(addprefix $(BUILD)/completions/,bash zsh fish)
 
-EXTRA_TARGETS += $(BUILD)/man/pages.stamp $(BUILD)/man/libcgtrace.3 $(COMPLETIONS)
-TEST_TARGETS += $(BUILD)/man/pages.stamp $(BUILD)/man/libcgtrace.3 $(COMPLETIONS)
+EXTRA_TARGETS += $(BUILD)/man/pages.stamp $(MAN_PAGES) $(COMPLETIONS)
+TEST_TARGETS += $(BUILD)/man/pages.stamp $(MAN_PAGES) $(COMPLETIONS)
 INSTALL_TARGETS += install-man install-completions
 UNINSTALL_TARGETS += uninstall-man
 
-.PHONY: install-man install-completions uninstall-man
-install-man: $(BUILD)/man/pages.stamp $(BUILD)/man/libcgtrace.3
-	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man3
-	install -m 644 $(BUILD)/man/libcgtrace.3 $(DESTDIR)$(PREFIX)/share/man/man3
+# The folder of a page, by its section: 5 for cgtrace-trace.5.
+man_path = share/man/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
+
+.PHONY: install-man install-completions uninstall-man check-docs
+install-man: $(BUILD)/man/pages.stamp $(MAN_PAGES)
+	$(foreach page,$(MAN_PAGES),install -Dm 644 $(page) $(DESTDIR)$(PREFIX)/$(call man_path,$(page)) &&) \
 	install -m 644 $(BUILD)/man/cg-analyze*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 install-completions: $(COMPLETIONS)
 	install -Dm 644 $(BUILD)/completions/bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cg-analyze
 	install -Dm 644 $(BUILD)/completions/zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cg-analyze
 	install -Dm 644 $(BUILD)/completions/fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cg-analyze.fish
 uninstall-man:
-	rm -f $(DESTDIR)$(PREFIX)/share/man/man3/libcgtrace.3 $(DESTDIR)$(PREFIX)/share/man/man1/cg-analyze.1 $(DESTDIR)$(PREFIX)/share/man/man1/cg-analyze-*.1 \
+	rm -f $(foreach page,$(MAN_PAGES),$(DESTDIR)$(PREFIX)/$(call man_path,$(page))) \
+	  $(DESTDIR)$(PREFIX)/share/man/man1/cg-analyze.1 $(DESTDIR)$(PREFIX)/share/man/man1/cg-analyze-*.1 \
 	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cg-analyze \
 	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cg-analyze \
 	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cg-analyze.fish
+
+# The documents against what they are of: pages, completions, links.
+check-docs: deps
+	@$(MAKE) --no-print-directory tests
+	@BUILD=$(BUILD) $(PYTHON) tests/run.py docs cli/t_man api/t_api
