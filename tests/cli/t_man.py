@@ -15,7 +15,7 @@ PAGES = os.path.join(BUILD, 'man')
 COMMANDS = [c['name'] for c in document('protocol')['commands']]
 KINDS = [k['name'] for k in document('protocol')['query_kinds']]
 
-equal(sorted(os.path.basename(p) for p in glob.glob(os.path.join(PAGES, '*.1'))),
+equal(sorted(os.path.basename(p) for p in glob.glob(os.path.join(PAGES, 'cg-analyze*.1'))),
       sorted(['cg-analyze.1'] + [f'cg-analyze-{c}.1' for c in COMMANDS]), 'a page for the program and for every command')
 
 
@@ -36,7 +36,7 @@ with open(os.path.join(PAGES, 'cg-analyze-query.1')) as file:
     equal(re.findall(r'^\.It Cm (.*)$', file.read(), re.M)[:len(KINDS)], KINDS, 'cg-analyze-query(1): every kind')
 
 if shutil.which('mandoc'):
-    for page in sorted(glob.glob(os.path.join(PAGES, '*.1'))):
+    for page in sorted(glob.glob(os.path.join(PAGES, 'cg-analyze*.1'))):
         out = subprocess.run(['mandoc', '-T', 'lint', page], stdout=subprocess.PIPE).stdout.decode()
         # Pages are checked where they are built; whether those they name are installed does not matter.
         found = [line for line in out.splitlines() if 'referenced manual not found' not in line]
