@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/symbolize/demangle.h"
 #include "analyzer/trace/block.h"
 #include "common/jsonl_text.h"
 
@@ -274,6 +275,21 @@ static void append_number(struct tail *tail, const char *format, uint64_t number
     append(tail, (struct cg_text){digits, (size_t)length});
 }
 
+/* Symbols demangled, where they are of C++ or Rust. */
+static void append_function(struct tail *tail, struct cg_text name, bool is_symbol)
+{
+    enum { SYMBOL_LONGEST = 4096 };
+    char symbol[SYMBOL_LONGEST], *demangled = NULL;
+
+    if (is_symbol && name.length < sizeof symbol) {
+        memcpy(symbol, name.bytes, name.length);
+        symbol[name.length] = '\0';
+        demangled = demangle(symbol);
+    }
+    append(tail, demangled ? (struct cg_text){demangled, strlen(demangled)} : name);
+    free(demangled);
+}
+
 size_t trace_frame_name(const struct cg_trace *trace, uint32_t number, char *text, size_t size)
 {
     const struct cg_frame *frame = trace_frame(trace, number);
@@ -281,7 +297,7 @@ size_t trace_frame_name(const struct cg_trace *trace, uint32_t number, char *tex
     struct tail tail = {text, size - 1};
 
     if (source || frame->symbol != CG_ABSENT) {
-        append(&tail, trace_text(trace, source ? source->function : frame->symbol));
+        append_function(&tail, trace_text(trace, source ? source->function : frame->symbol), source == NULL);
         if (source && source->file != CG_ABSENT) {
             append(&tail, (struct cg_text){" at ", 4});
             append(&tail, last_part(trace_text(trace, source->file)));

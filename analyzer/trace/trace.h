@@ -290,10 +290,9 @@ bool trace_stack_truncated(const struct cg_trace *trace, uint32_t stack);
 const struct cg_frame *trace_frame(const struct cg_trace *trace, uint32_t frame);
 /* The frame's source_count functions; NULL when there is none. */
 const struct cg_source *trace_frame_source(const struct cg_trace *trace, const struct cg_frame *frame);
-/* What people call the frame: the innermost function of its source with ` at file:line`, else symbol, else
- * module+0xoffset, where of paths only the last part stands. Cut at size (1 or more), ended by NUL; returns
- * the length.
- */
+/* What people call the frame: the innermost function of its source with ` at file:line`, else its symbol,
+ * demangled, else module+0xoffset, where of paths only the last part stands. Cut at size (1 or more), ended by
+ * NUL; returns the length. */
 size_t trace_frame_name(const struct cg_trace *trace, uint32_t frame, char *text, size_t size);
 
 /* Arithmetic clamped to 2^64-1 and 0. */

@@ -90,6 +90,14 @@ static void test_frames(void **state)
     assert_name(trace, 1, "main");
     assert_name(trace, 2, "0xffffffffffff");
     trace_free(trace);
+
+    trace = loaded(WHOLE(
+        OP(STACK("{\"id\":\"s\",\"frames\":[{\"offset\":1,\"symbol\":\"_ZN1a1fIiEEvT_\"},"
+                 "{\"offset\":2,\"symbol\":\"_RNvC1p1f\"},{\"offset\":3,\"symbol\":\"_Znonsense\"}]}"))));
+    assert_name(trace, 0, "void a::f<int>(int)");
+    assert_name(trace, 1, "p::f");
+    assert_name(trace, 2, "_Znonsense");
+    trace_free(trace);
 }
 
 static void test_source(void **state)
