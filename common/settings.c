@@ -201,6 +201,10 @@ bool settings_read(struct settings *settings, char *error, unsigned error_size)
     }
     CG_SETTINGS(SETTING)
 #undef SETTING
+    if (*settings->entrypoint && !settings->entrypoint[strspn(settings->entrypoint, " \t\n\v\f\r")]) {
+        complain("CGTRACE_ENTRYPOINT", settings->entrypoint, "text that is not blank", error, error_size);
+        return false;
+    }
     if (*settings->step && !*settings->range) {
         complain("CGTRACE_STEP", settings->step, "occurrences of a range that CGTRACE_RANGE names", error,
                  error_size);

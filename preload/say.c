@@ -41,8 +41,9 @@ void say(int quiet, ...)
     while ((part = va_arg(parts, const char *)) != NULL) {
         size_t length = strlen(part);
         if (length > sizeof line - 1 - used) length = sizeof line - 1 - used;
-        memcpy(line + used, part, length);
-        used += length;
+        /* It stays one line, and is no command to a terminal, whatever the program's names are. */
+        for (size_t i = 0; i < length; i++)
+            line[used++] = (unsigned char)part[i] < 0x20 || part[i] == 0x7f ? '?' : part[i];
     }
     va_end(parts);
     line[used++] = '\n';
