@@ -1,4 +1,4 @@
-# cgtrace: make, make deps, make check, make demo, make bench, make asan, make tsan, make tidy, make install.
+# cgtrace: make, make deps, make check, make demo, make bench, make asan, make tsan, make tidy, make install, make dist, make check-docs.
 # Non-recursive: every source is found by the folder that it stands in, so a new file needs no line here.
 
 BUILD   ?= build
@@ -8,6 +8,8 @@ CC      ?= cc
 CXX     ?= c++
 PYTHON  ?= python3
 VERSION := $(shell cat VERSION)
+# Of the table that the library exports, cgtrace_api_1; what is added to its end does not change it.
+ABI     := 1
 
 # cuda.h and nvtx3 are looked for in this order; scripts/deps says in one line what is missing.
 CUDA_INCLUDE := $(firstword $(foreach d,$(CUDA_HOME)/include /usr/local/cuda/include /usr/include,$(if $(wildcard $(d)/cuda.h),$(d))))
@@ -69,7 +71,7 @@ $(BUILD)/libanalyzer.a: $(call objs,$(ANALYZER_SRC))
 # The profiled process must see libc alone: no other DT_NEEDED, no symbol beside those of the version script.
 $(BUILD)/libcgtrace.so: $(call pics,$(COMMON_SRC) $(PRELOAD_SRC)) preload/libcgtrace.map
 	$(call say,LINK)$(CC) -shared $(SANITIZE) $(LDFLAGS) -Wl,--version-script=preload/libcgtrace.map -Wl,-z,defs -Wl,-z,relro -Wl,-z,nodelete \
-	  -Wl,--as-needed -Wl,-soname,libcgtrace.so -o $@ $(filter %.o,$^)
+	  -Wl,--as-needed -Wl,-soname,libcgtrace.so.$(ABI) -o $@ $(filter %.o,$^)
 
 ANALYZER_LIBS := -ldw -lelf -liberty -ljansson -lz -lzstd -lcrypto -lm -lpthread
 $(BUILD)/cg-analyze: $(BUILD)/obj/analyzer/main.o $(BUILD)/libanalyzer.a $(BUILD)/libcommon.a
@@ -84,7 +86,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(BUILD)/libanalyzer.a $(BUIL
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -lcmocka $(ANALYZER_LIBS)
 BENCH_BIN := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
 
-include $(sort $(wildcard analyzer/*/build.mk tests/*/build.mk examples/build.mk man/build.mk))
+include $(sort $(wildcard analyzer/*/build.mk tests/*/build.mk examples/build.mk man/build.mk packaging/build.mk))
 
 products: $(PRODUCTS)
 tests: products $(UNIT_BIN) $(TEST_TARGETS) $(BENCH_TARGETS)
@@ -118,10 +120,12 @@ format:
 install: products $(INSTALL_TARGETS)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include
 	install -m 755 $(BUILD)/cg-analyze $(BUILD)/cgtrace $(DESTDIR)$(PREFIX)/bin
-	install -m 755 $(BUILD)/libcgtrace.so $(DESTDIR)$(PREFIX)/lib
+	install -m 755 $(BUILD)/libcgtrace.so $(DESTDIR)$(PREFIX)/lib/libcgtrace.so.$(VERSION)
+	ln -sf libcgtrace.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libcgtrace.so.$(ABI)
+	ln -sf libcgtrace.so.$(ABI) $(DESTDIR)$(PREFIX)/lib/libcgtrace.so
 	install -m 644 preload/cgtrace.h $(DESTDIR)$(PREFIX)/include
 uninstall: $(UNINSTALL_TARGETS)
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/cg-analyze bin/cgtrace lib/libcgtrace.so include/cgtrace.h)
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/cg-analyze bin/cgtrace lib/libcgtrace.so lib/libcgtrace.so.$(ABI) lib/libcgtrace.so.$(VERSION) include/cgtrace.h)
 clean:
 	rm -rf build build-asan build-tsan
 
