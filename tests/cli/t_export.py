@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """export: every format read back by a strict reader of its own, with values worked out by hand and totals equal to those of query."""
 import csv
+import gzip
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -39,7 +41,7 @@ def export(path, to, *words):
 
 # ---- what all have in common ----
 TO = run('export', TRACE, '--to', 'nothing', '--output', folder('x'))
-equal((TO[0], TO[2]), (2, "cg-analyze: export: --to has no 'nothing': it is one of chrome, folded, speedscope, csv, ndjson-flat\n"),
+equal((TO[0], TO[2]), (2, "cg-analyze: export: --to has no 'nothing': it is one of chrome, folded, speedscope, pprof, csv, ndjson-flat\n"),
       'a format that is not there: one line with those that are')
 
 
@@ -171,6 +173,66 @@ equal(speedscope(TRACE), {'thread 7': {'root': 1500, 'measured': 1000, 'load; "x
       'speedscope: a profile for each thread and stream, opened and closed in order')
 ok(all(isinstance(held, dict) for held in speedscope(MANY).values()), 'speedscope: many that overlap')
 equal(speedscope(OPEN)['thread 7']['root'], 2000, 'speedscope: a span that nobody ended ends with the capture')
+
+# ---- pprof ----
+def fields(data):
+    """[(number, value)] of a protobuf message: numbers for varints, bytes for what has a length; nothing else is in ours."""
+    at, found = 0, []
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+    while at < len(data):
+        key = varint()
+        if key & 7 == 0:
+            found.append((key >> 3, varint()))
+        else:
+            assert key & 7 == 2, key
+            length = varint()
+            found.append((key >> 3, data[at:at + length]))
+            assert at + length <= len(data)
+            at += length
+    return found
+
+
+def packed(data):
+    return [value for _, value in fields(b''.join(b'\x08' + part for part in re.findall(rb'[\x80-\xff]*[\x00-\x7f]', data, re.S)))]
+
+
+def pprof(path, *words):
+    """{stack: values}, outermost first, and the types of the values."""
+    run('export', path, '--to', 'pprof', '-o', folder('profile'), *words)
+    profile = fields(gzip.decompress(read(folder('profile'))))
+    strings = [v.decode() for n, v in profile if n == 6]
+    functions = {dict(fields(v))[1]: strings[dict(fields(v))[2]] for n, v in profile if n == 5}
+    locations = {dict(fields(v))[1]: functions[dict(fields(dict(fields(v))[4]))[1]] for n, v in profile if n == 4}
+    types = [tuple(strings[x] for _, x in fields(v)) for n, v in profile if n == 1]
+    samples = [dict(fields(v)) for n, v in profile if n == 2]
+    ok(strings[0] == '' and 0 not in functions and 0 not in locations and strings[dict(profile)[14]] == types[1][0], f'pprof {words}: as its description asks')
+    return {';'.join(locations[i] for i in reversed(packed(s[1]))): tuple(packed(s[2])) for s in samples}, types
+
+
+status, described, err = run('export', TRACE, '--to', 'pprof', '-o', folder('profile'))
+result = json.loads(described)
+equal((status, [f'cg-analyze: pprof: {loss}' for loss in result['losses']]), (0, err.splitlines()[:5]), 'pprof: what is lost is told')
+equal((result['records'], result['left_out'], result['weight']), (6, 1, 'time'), 'pprof: what was made')
+equal(pprof(TRACE), ({'thread 7;root': (1, 500), 'thread 7;root;measured': (1, 650), 'thread 7;root;measured;load; "x"\n': (1, 200),
+                      'thread 7;root;measured;load; "x"\n;gemm': (1, 100), 'thread 7;root;measured;copy': (1, 50),
+                      'thread 7 (overlapping 1);other': (1, 100)}, [('calls', 'count'), ('time', 'nanoseconds')]), 'pprof: host time')
+equal(pprof(TRACE, '--weight', 'bytes'), ({'root;measured;load; "x"\n;prog+0x20;inner': (1, 1000), 'root;measured;call not recorded': (1, 24)},
+                                          [('alloc_objects', 'count'), ('alloc_space', 'bytes')]), 'pprof: bytes and objects')
+samples = pprof(MANY, '--weight', 'device-time')[0].values()
+equal((sum(c for c, _ in samples), sum(w for _, w in samples)), (300, 300 * 40), 'pprof: device time')
+equal([run('export', p, '--to', 'pprof', '-o', folder('x'))[0] for p in (OPEN, EMPTY)], [0, 0], 'pprof: of failed and empty captures too')
+equal(run('export', TRACE, '--to', 'pprof', '-o', folder('again'))[0] or read(folder('again')), read(folder('profile')) if not run(
+    'export', TRACE, '--to', 'pprof', '-o', folder('profile'))[0] else None, 'pprof: the same trace gives the same bytes')
 
 # ---- tables: CSV and NDJSON ----
 TABLES = ['span', 'op', 'tensor', 'tensor_stats', 'memory', 'device_memory', 'device_interval', 'gradient', 'edge', 'stack']
