@@ -174,7 +174,7 @@ static bool work_out(const struct evidence *evidence, struct storages *storages)
     uint8_t *selected = calloc(storages->memory.lifetime_count + 1, 1);
     bool ok = selected && select_storages(storages, selected) &&
               storage_groups_make(trace, &storages->memory, &storages->paths, &storages->steps, storages->by,
-                                  selected, &storages->groups) &&
+                                  storages->device, selected, &storages->groups) &&
               make_rows(storages);
     free(selected);
     return ok;

@@ -72,11 +72,13 @@ struct storage_groups {
     uint64_t of_driver;  /* selected storages that the driver gave out */
     uint32_t stacks;     /* keys below are stacks, when grouped by them */
 };
-/* paths: of the trace; used when grouped by span, else NULL will do. steps may be NULL. n log n in the number
+/* device: groups are of its storages alone, and all that are selected are of it; CG_ABSENT: of all devices.
+ * paths: of the trace; used when grouped by span, else NULL will do. steps may be NULL. n log n in the number
  * of groups, otherwise linear. False when memory is short. */
 bool storage_groups_make(const struct cg_trace *trace, const struct logical_memory *memory,
                          const struct span_paths *paths, const struct training_steps *steps,
-                         enum storage_grouping by, const uint8_t *selected, struct storage_groups *groups);
+                         enum storage_grouping by, cg_str device, const uint8_t *selected,
+                         struct storage_groups *groups);
 void storage_groups_free(struct storage_groups *groups);
 
 /* Groups set after set of storages of one trace, each in a time that depends on that set alone. As above, but

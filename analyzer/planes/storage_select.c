@@ -92,25 +92,38 @@ void select_leaks(const struct cg_trace *trace, const struct logical_memory *mem
 
 /* ---- temporaries ---- */
 
+/* How many memory records each thread has so far. */
+struct record_counts {
+    struct pair_map threads, highest; /* by tid; a map's keys are too few for those with all upper bits set */
+    uint32_t unknown;                 /* of no known thread */
+};
+
+/* The count of the record's thread; NULL when memory is short. */
+static uint32_t *count_of(struct record_counts *counts, const struct cg_memory *records, uint32_t row)
+{
+    if (!records->tid_set[row]) return &counts->unknown;
+    uint32_t high = (uint32_t)(records->tid[row] >> 32), low = (uint32_t)records->tid[row];
+    struct pair_entry *entry = high == UINT32_MAX ? pair_map_insert(&counts->highest, high, low, NULL)
+                                                  : pair_map_insert(&counts->threads, high + 1, low, NULL);
+    return entry ? &entry->value : NULL;
+}
+
 /* The number of each memory record among those of its thread; threads are told apart by tid. */
 static uint32_t *number_records(const struct cg_trace *trace, const struct logical_memory *memory)
 {
-    const struct cg_memory *records = &trace->memory;
-    uint32_t *numbers = array_raw(records->rows, sizeof *numbers);
-    struct pair_map counts = {0};
-    for (size_t place = 0; numbers && place < records->rows; place++) {
-        uint32_t row = ordered_row(memory->order, place);
-        uint64_t tid = records->tid_set[row] ? records->tid[row] : 0;
-        struct pair_entry *count =
-            pair_map_insert(&counts, (uint32_t)(tid >> 32) % UINT32_MAX + 1, (uint32_t)tid, NULL);
+    uint32_t *numbers = array_raw(trace->memory.rows, sizeof *numbers);
+    struct record_counts counts = {0};
+    for (size_t place = 0; numbers && place < trace->memory.rows; place++) {
+        uint32_t row = ordered_row(memory->order, place), *count = count_of(&counts, &trace->memory, row);
         if (!count) {
             free(numbers);
             numbers = NULL;
         } else {
-            numbers[row] = count->value++;
+            numbers[row] = (*count)++;
         }
     }
-    pair_map_free(&counts);
+    pair_map_free(&counts.threads);
+    pair_map_free(&counts.highest);
     return numbers;
 }
 

@@ -163,12 +163,19 @@ static void temporaries(void **state)
     put_memory(&text, 30, "cuda:0", "z", "z", "m", 8, "alloc", ",\"tid\":1");
     put_memory(&text, 31, "cuda:0", "z", "z", "m", 8, "free", ",\"tid\":1,\"end_reason\":\"ctx_destroy\"");
     put_life(&text, "n", 40, 41, 8, ""); /* no thread is known of either */
+    /* Threads 0, 2^64 - 2^32 and none are three: of each the next record frees. */
+    put_memory(&text, 50, "cuda:0", "h", "h", "m", 8, "alloc", ",\"tid\":18446744069414584320");
+    put_memory(&text, 51, "cuda:0", "i", "i", "m", 8, "alloc", ",\"tid\":0");
+    put_memory(&text, 52, "cuda:0", "j", "j", "m", 8, "alloc", "");
+    put_memory(&text, 53, "cuda:0", "h", "h", "m", 8, "free", ",\"tid\":18446744069414584320");
+    put_memory(&text, 54, "cuda:0", "i", "i", "m", 8, "free", ",\"tid\":0");
+    put_memory(&text, 55, "cuda:0", "j", "j", "m", 8, "free", "");
     put_end(&text, 1000);
     make(&text, &made, NULL);
     assert_true(select_temporaries(made.trace, &made.memory, 1, made.selected));
-    expect_selected(&made, "t1 u n");
+    expect_selected(&made, "t1 u n h i j");
     assert_true(select_temporaries(made.trace, &made.memory, 2, made.selected));
-    expect_selected(&made, "t1 u x n");
+    expect_selected(&made, "t1 u x n h i j");
     drop(&made);
 }
 
@@ -224,8 +231,8 @@ static void put_groups(struct text *text)
 static void grouped(const struct made *made, enum storage_grouping by, struct storage_groups *groups)
 {
     memset(made->selected, 1, made->memory.lifetime_count);
-    assert_true(
-        storage_groups_make(made->trace, &made->memory, &made->paths, NULL, by, made->selected, groups));
+    assert_true(storage_groups_make(made->trace, &made->memory, &made->paths, NULL, by, CG_ABSENT,
+                                    made->selected, groups));
     assert_int_equal(groups->selected, 5);
     assert_int_equal(groups->selected_bytes, 811);
     assert_int_equal(groups->with_stack, 2);
@@ -369,13 +376,44 @@ static void what_is_selected(void **state)
     make(&text, &made, NULL);
     select_leaks(made.trace, &made.memory, &made.steps, 0, made.selected);
     assert_true(storage_groups_make(made.trace, &made.memory, &made.paths, &made.steps, GROUP_BY_STACK,
-                                    made.selected, &groups));
+                                    CG_ABSENT, made.selected, &groups));
     assert_int_equal(groups.count, 1);
     assert_int_equal(groups.groups[0].selected, 4);
     assert_int_equal(groups.groups[0].selected_bytes, 40);
     assert_int_equal(groups.groups[0].allocations, 5);
     assert_int_equal(groups.groups[0].allocated_bytes, 104);
     assert_int_equal(groups.groups[0].steps, 2);
+    storage_groups_free(&groups);
+    drop(&made);
+}
+
+/* Of one device: what others have in the group is not counted with it. */
+static void of_one_device(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    struct made made;
+    struct storage_groups groups;
+    put(&text, META_WITH("train", MEMORY_COMPLETE));
+    put_span(&text, "m", "", 0, 1000, true);
+    put_life(&text, "a", 10, 30, 100, ",\"op_name\":\"f\"");
+    put_life(&text, "b", 20, 0, 50, ",\"op_name\":\"f\"");
+    put_memory(&text, 35, "cpu", "c", "c", "m", 120, "alloc", ",\"op_name\":\"f\"");
+    put_memory(&text, 95, "cpu", "c", "c", "m", 120, "free", "");
+    put_memory(&text, 36, "cpu", "d", "d", "m", 7, "alloc", ",\"op_name\":\"g\"");
+    put_end(&text, 1000);
+    make(&text, &made, NULL);
+    cg_str device = trace_find(made.trace, "cuda:0", 6);
+    memset(made.selected, 1, made.memory.lifetime_count);
+    select_device(made.trace, &made.memory, device, made.selected);
+    assert_true(storage_groups_make(made.trace, &made.memory, NULL, NULL, GROUP_BY_STACK, device,
+                                    made.selected, &groups));
+    assert_int_equal(groups.count, 1);
+    assert_int_equal(groups.groups[0].allocations, 2);
+    assert_int_equal(groups.groups[0].allocated_bytes, 150);
+    assert_int_equal(groups.groups[0].frees, 1);
+    assert_int_equal(groups.groups[0].freed_bytes, 100);
+    assert_true(groups.groups[0].freed_lifetime_ns == 20);
     storage_groups_free(&groups);
     drop(&made);
 }
@@ -414,6 +452,7 @@ int main(void)
         cmocka_unit_test(groups_by_span),
         cmocka_unit_test(groups_by_category_and_size),
         cmocka_unit_test(what_is_selected),
+        cmocka_unit_test(of_one_device),
         cmocka_unit_test(cycles),
         cmocka_unit_test(sets_in_turn),
     };
