@@ -34,6 +34,8 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     struct input_needs first = needs;
     const char *other = argument(arguments, "against")->text;
     first.nsight_dir = argument(arguments, "nsight-dir")->text;
+    if (other && arguments->input && strcmp(other, "-") == 0 && strcmp(arguments->input, "-") == 0)
+        return cg_fail(error, CG_EXIT_USAGE, "view: standard input can be one of the two traces, not both");
     int status = command_input_open(arguments->input, first, &input, error);
     if (status != 0) return status;
     if (other) status = command_input_open(other, needs, &against, error);

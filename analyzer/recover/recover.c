@@ -34,15 +34,28 @@ struct recovery {
 
 /* ---- input ---- */
 
+/* A file and nothing else, so that no FIFO holds us up; -1 with errno, 0 when it is none. */
+static int open_file(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat status;
+    if (fd < 0 || (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))) return fd;
+    close(fd);
+    errno = 0;
+    return -1;
+}
+
 static int open_capture(struct recovery *r, struct cg_error *error)
 {
-    int fd = open(r->path, O_RDONLY | O_CLOEXEC);
+    int fd = open_file(r->path);
     struct stat status;
     const char *fault;
     void *bytes;
 
-    if (fd < 0) return cg_fail(error, CG_EXIT_INPUT, "%s: %s", r->path, strerror(errno));
-    if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_size == 0) {
+    if (fd < 0)
+        return cg_fail(error, errno == EACCES ? CG_EXIT_IO : CG_EXIT_INPUT, "%s: %s", r->path,
+                       errno ? strerror(errno) : "not a capture file");
+    if (fstat(fd, &status) || status.st_size == 0) {
         close(fd);
         return cg_fail(error, CG_EXIT_INPUT, "%s: not a capture file", r->path);
     }
@@ -92,10 +105,10 @@ static int open_part(struct recovery *r, struct cg_error *error)
     uint64_t begin = r->published.meta_room + 1;
 
     beside(r->part_path, sizeof r->part_path, r->path, ".part");
-    r->part.fd = open(r->part_path, O_RDONLY | O_CLOEXEC);
+    r->part.fd = open_file(r->part_path);
     if (r->part.fd < 0) {
         snprintf(r->part_path, sizeof r->part_path, "%s", r->file.header->part_path);
-        r->part.fd = open(r->part_path, O_RDONLY | O_CLOEXEC);
+        r->part.fd = open_file(r->part_path);
     }
     r->part.path = r->part_path;
     r->report->part_missing = r->part.fd < 0;
@@ -418,8 +431,12 @@ static void find_reason(struct recovery *r)
     snprintf(r->report->reason, sizeof r->report->reason, "%s",
              r->report->running ? "the program is still running"
                                 : "the program ended before its trace was complete; how is unknown");
-    file = r->report->running ? NULL : fopen(path, "re");
-    if (!file) return;
+    int fd = r->report->running ? -1 : open_file(path);
+    file = fd < 0 ? NULL : fdopen(fd, "r");
+    if (!file) {
+        if (fd >= 0) close(fd);
+        return;
+    }
     if (fgets(path, sizeof r->report->reason, file) != NULL) {
         for (end = path; *end && *end != '\n'; end++)
             ;

@@ -68,6 +68,7 @@ equal(run('view', TRACES['small'], '-o', TRACES['small'])[0], 2, 'the trace is n
 status, out, _ = run('view', TRACES['small'], '-o', '-')
 ok(status == 0 and out.startswith('<!doctype html>'), 'standard output')
 equal(run('view', folder('none.jsonl'), '-o', folder('no.html'))[0], 3, 'no input')
+equal(run('view', '-', '--against', '-', '-o', folder('no.html'))[0], 2, 'standard input is one trace, not two')
 bundle = folder('bundle')
 status, _, err = run('report', TRACES['small'], '--bundle', bundle)
 ok(status == 0 and read(os.path.join(bundle, 'viewer.html')).startswith(b'<!doctype html>'), 'a bundle holds its page', err)

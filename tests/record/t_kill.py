@@ -24,7 +24,7 @@ def start(folder, *command, **settings):
 
 
 def recover(folder, *more):
-    return subprocess.run([ANALYZE, 'recover', 't.jsonl.cgt', *more], cwd=folder, capture_output=True, text=True)
+    return subprocess.run([ANALYZE, 'recover', 't.jsonl.cgt', *more], cwd=folder, capture_output=True, text=True, timeout=60)
 
 
 def numbers(path):
@@ -116,6 +116,15 @@ def damage():
             with open(f'{folder}/t.jsonl.cgt', 'r+b') as f:
                 f.write(whole)
                 f.truncate(size)
+        with open(f'{folder}/t.jsonl.cgt', 'r+b') as f:
+            f.write(whole)
+        for name in ('t.jsonl.part', 't.jsonl.cgt.end', 't.jsonl.cgt'):
+            if os.path.lexists(f'{folder}/{name}'):
+                os.unlink(f'{folder}/{name}')
+            os.mkfifo(f'{folder}/{name}')
+            result = recover(folder, '-o', 'f.jsonl')  # none of them may hold it up
+            wanted = 3 if name == 't.jsonl.cgt' else 0
+            ok(result.returncode == wanted, f'a FIFO in place of {name}: status {wanted}', result.stderr)
 
 
 for test in (deaths, running, damage):
