@@ -152,9 +152,13 @@ static void put_program(FILE *page)
             if ((!last || strcmp(commands[k]->name, last->name) > 0) &&
                 (!next || strcmp(commands[k]->name, next->name) < 0))
                 next = commands[k];
-        fprintf(page, ".Xr cg-analyze-%s 1%s\n", next->name, i + 1 < command_count ? " ," : "");
+        fprintf(page, ".Xr cg-analyze-%s 1 ,\n", next->name);
         last = next;
     }
+    fputs(".Xr cgtrace 1 ,\n.Xr libcgtrace 3 ,\n.Xr cgtrace-bundle 5 ,\n.Xr cgtrace-capture 5 ,\n.Xr "
+          "cgtrace-trace 5 ,\n"
+          ".Xr cgtrace 7\n",
+          page);
 }
 
 static FILE *open_page(const char *directory, const char *name)
