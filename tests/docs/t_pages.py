@@ -8,12 +8,13 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, '..', '..')
 sys.path.insert(0, os.path.join(HERE, '..', 'tools'))
 import tap  # noqa: E402
-from harness import BUILD, Run, program  # noqa: E402
+from harness import BUILD, SANITIZED, Run, environment, program  # noqa: E402
 
 PAGES = {os.path.basename(path): path for path in sorted(glob.glob(f'{BUILD}/man/*.[1-9]'))}
 
@@ -111,6 +112,29 @@ def declarations():
     tap.ok(len(types) > 20 and re.findall(r'^\.It \d+ Dv (\w+)', page('cgtrace-capture.5'), re.M) == types, 'cgtrace-capture(5): every type', types)
 
 
+def examples():
+    """The commands of EXAMPLES, page after page in one folder."""
+    if SANITIZED:
+        tap.skip('commands of EXAMPLES', 'the library of this build needs a sanitizer in front of it')
+        return
+    folder = tempfile.mkdtemp(prefix='cgtrace-examples-')
+    try:
+        for name in ('trainer', 'trainer_nvtx'):
+            os.symlink(program(name), f'{folder}/{name}')
+        env = environment(False, SIM_KERNELS=f'{BUILD}/examples/libtrainer_kernels.so')
+        env['PATH'] = f'{BUILD}:{env["PATH"]}'
+        for name in ('cgtrace.1', 'cgtrace.7', 'cgtrace-bundle.5'):
+            section = re.search(r'^\.Sh EXAMPLES\n(.*?)^\.Sh', page(name), re.M | re.S)[1]
+            commands = [line for line in section.splitlines() if line.startswith(('cgtrace ', 'cg-analyze '))]
+            tap.ok(len(commands) > 1, f'{name}: has EXAMPLES', section)
+            for command in commands:
+                p = subprocess.run(command, shell=True, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+                tap.ok(p.returncode == 0 and p.stdout, f'{name}: {command}', (p.returncode, p.stderr))
+        tap.ok(os.path.exists(f'{folder}/runs/1/bundle.json'), 'the bundle of the example is there')
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def links():
     for name in ('README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md'):
         targets = [t.split('#')[0] for t in re.findall(r'\]\(([^)\s]+)\)', text(name)) if '://' not in t]
@@ -122,6 +146,6 @@ def links():
     tap.equal([e for e in examples if f'(examples/{e})' not in text('README.md')], [], 'README.md: every example')
 
 
-for test in (forms, settings, fields, recorded, declarations, links):
+for test in (forms, settings, fields, recorded, declarations, examples, links):
     test()
 tap.done()
