@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyzer/export/counters.h"
 #include "analyzer/export/export.h"
 #include "analyzer/planes/array.h"
-#include "analyzer/planes/planes.h"
 
 enum { HOST_PROCESS = 1, NAME_SIZE = 512 };
 
@@ -15,8 +15,6 @@ struct chrome {
     struct json_doc *doc;
     struct export_rows rows;
     uint32_t *op_thread; /* by op: the row it stands in + 1; 0: in none */
-    struct logical_memory memory;
-    uint64_t *shown; /* by device of memory: the counter's last value */
 };
 
 /* ---- members ---- */
@@ -73,11 +71,7 @@ static void emit_names(struct chrome *chrome)
     char name[NAME_SIZE];
     name_it(chrome, "process_name", HOST_PROCESS, 0, "host");
     for (size_t c = 0; c < chrome->rows.slices.clock_count; c++) {
-        const struct device_clock *clock = &chrome->rows.slices.clocks[c];
-        struct cg_text device = trace_text(trace, clock->device), id = trace_text(trace, clock->clock_id);
-        snprintf(name, sizeof name, "%.*s (clock %.*s%s)", (int)device.length, device.bytes, (int)id.length,
-                 id.bytes, clock->joined ? "" : ", not related to host time");
-        export_cut(name);
+        export_clock_name(trace, &chrome->rows.slices.clocks[c], name, sizeof name);
         name_it(chrome, "process_name", HOST_PROCESS + 1 + c, 0, name);
     }
     for (size_t r = 0; r < chrome->rows.count; r++) {
@@ -216,23 +210,12 @@ static void end_counter(struct chrome *chrome)
     doc_object_end(chrome->doc);
 }
 
-/* A device without a live storage is not in the point: its counter falls to 0. */
-static void on_point(void *context, const struct memory_point *point)
+static void on_live_bytes(void *context, cg_str device, uint64_t timestamp_ns, uint64_t bytes)
 {
     struct chrome *chrome = context;
-    size_t next = 0;
-    for (size_t d = 0; d < chrome->memory.device_count; d++) {
-        cg_str device = chrome->memory.devices[d].device;
-        unsigned __int128 bytes = 0;
-        if (next < point->device_count && point->by_device[next].key == device)
-            bytes = point->by_device[next++].bytes;
-        uint64_t value = bytes > UINT64_MAX ? UINT64_MAX : (uint64_t)bytes;
-        if (value == chrome->shown[d]) continue;
-        chrome->shown[d] = value;
-        begin_counter(chrome, "live storages", device, point->timestamp_ns);
-        doc_member_u64(chrome->doc, "bytes", value);
-        end_counter(chrome);
-    }
+    begin_counter(chrome, "live storages", device, timestamp_ns);
+    doc_member_u64(chrome->doc, "bytes", bytes);
+    end_counter(chrome);
 }
 
 static bool emit_memory(struct chrome *chrome)
@@ -245,7 +228,7 @@ static bool emit_memory(struct chrome *chrome)
         member_u64(chrome, "free_bytes", samples->free_bytes_set[i], samples->free_bytes[i]);
         end_counter(chrome);
     }
-    return logical_memory_points(chrome->trace, &chrome->memory, on_point, chrome);
+    return live_bytes_each(chrome->trace, on_live_bytes, chrome);
 }
 
 /* ---- the document ---- */
@@ -281,19 +264,16 @@ static bool emit_document(struct chrome *chrome)
 static int write_chrome(struct export_job *job)
 {
     struct chrome chrome = {.job = job, .trace = job->trace};
-    bool good = export_rows_make(job->trace, &chrome.rows) && logical_memory_make(job->trace, &chrome.memory);
+    bool good = export_rows_make(job->trace, &chrome.rows);
     if (good) {
         chrome.op_thread = array_zeroed(job->trace->op.rows, sizeof *chrome.op_thread);
-        chrome.shown = array_zeroed(chrome.memory.device_count, sizeof *chrome.shown);
         chrome.doc = doc_start(DOC_COMPACT, DOC_DECLARED, job->sink, job->context);
-        good = chrome.op_thread && chrome.shown && chrome.doc;
+        good = chrome.op_thread && chrome.doc;
     }
     if (good && !emit_document(&chrome)) doc_fail(chrome.doc, ENOMEM);
     job->left_out = chrome.rows.left_out + chrome.rows.slices.untimed;
     int failure = chrome.doc ? doc_finish(chrome.doc) : 0;
     free(chrome.op_thread);
-    free(chrome.shown);
-    logical_memory_free(&chrome.memory);
     export_rows_free(&chrome.rows);
     return failure ? failure : good ? 0 : ENOMEM;
 }

@@ -4,7 +4,7 @@
 
 #include "analyzer/viewer/buffer.h"
 
-enum { PROTO_VARINT = 0, PROTO_BYTES = 2 };
+enum { PROTO_VARINT = 0, PROTO_FIXED64 = 1, PROTO_BYTES = 2 };
 
 static inline void proto_number(struct buffer *message, uint32_t field, uint64_t value)
 {
@@ -17,6 +17,15 @@ static inline void proto_bytes(struct buffer *message, uint32_t field, const voi
     buffer_number(message, field << 3 | PROTO_BYTES);
     buffer_number(message, length);
     buffer_add(message, bytes, length);
+}
+/* Eight bytes, the lowest first. */
+static inline void proto_fixed64(struct buffer *message, uint32_t field, uint64_t value)
+{
+    uint8_t bytes[8];
+    for (unsigned i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(value >> 8 * i);
+    buffer_number(message, field << 3 | PROTO_FIXED64);
+    buffer_add(message, bytes, sizeof bytes);
 }
 
 #endif

@@ -173,3 +173,12 @@ void export_row_name(const struct cg_trace *trace, const struct export_rows *row
         snprintf(text, size, "thread not recorded%s", overlap);
     export_cut(text);
 }
+
+void export_clock_name(const struct cg_trace *trace, const struct device_clock *clock, char *text,
+                       size_t size)
+{
+    struct cg_text device = trace_text(trace, clock->device), id = trace_text(trace, clock->clock_id);
+    snprintf(text, size, "%.*s (clock %.*s%s)", (int)device.length, device.bytes, (int)id.length, id.bytes,
+             clock->joined ? "" : ", not related to host time");
+    export_cut(text);
+}

@@ -44,6 +44,10 @@ void export_cut(char *text);
 void export_row_name(const struct cg_trace *trace, const struct export_rows *rows,
                      const struct export_row *row, char *text, size_t size);
 
+/* The same for a device clock: `cuda:0 (clock gpu)`. */
+void export_clock_name(const struct cg_trace *trace, const struct device_clock *clock, char *text,
+                       size_t size);
+
 /* The ends of the slices around a moment in one row, for walks in the order of the row. */
 struct open_slices {
     struct open_slice {

@@ -41,7 +41,7 @@ def export(path, to, *words):
 
 # ---- what all have in common ----
 TO = run('export', TRACE, '--to', 'nothing', '--output', folder('x'))
-equal((TO[0], TO[2]), (2, "cg-analyze: export: --to has no 'nothing': it is one of chrome, folded, speedscope, pprof, csv, ndjson-flat\n"),
+equal((TO[0], TO[2]), (2, "cg-analyze: export: --to has no 'nothing': it is one of chrome, perfetto, folded, speedscope, pprof, csv, ndjson-flat\n"),
       'a format that is not there: one line with those that are')
 
 
@@ -176,7 +176,7 @@ equal(speedscope(OPEN)['thread 7']['root'], 2000, 'speedscope: a span that nobod
 
 # ---- pprof ----
 def fields(data):
-    """[(number, value)] of a protobuf message: numbers for varints, bytes for what has a length; nothing else is in ours."""
+    """[(number, value)] of a protobuf message: numbers for varints and fixed ones, bytes for what has a length; nothing else is in ours."""
     at, found = 0, []
 
     def varint():
@@ -193,6 +193,9 @@ def fields(data):
         key = varint()
         if key & 7 == 0:
             found.append((key >> 3, varint()))
+        elif key & 7 == 1:
+            found.append((key >> 3, int.from_bytes(data[at:at + 8], 'little')))
+            at += 8
         else:
             assert key & 7 == 2, key
             length = varint()
@@ -233,6 +236,59 @@ equal((sum(c for c, _ in samples), sum(w for _, w in samples)), (300, 300 * 40),
 equal([run('export', p, '--to', 'pprof', '-o', folder('x'))[0] for p in (OPEN, EMPTY)], [0, 0], 'pprof: of failed and empty captures too')
 equal(run('export', TRACE, '--to', 'pprof', '-o', folder('again'))[0] or read(folder('again')), read(folder('profile')) if not run(
     'export', TRACE, '--to', 'pprof', '-o', folder('profile'))[0] else None, 'pprof: the same trace gives the same bytes')
+
+# ---- perfetto ----
+def perfetto(path):
+    """Slices [(track, name, start, duration or None, flow)] and counters {track: [(time, value)]}, as a reader of the packets sees them."""
+    status, described, err = run('export', path, '--to', 'perfetto', '-o', folder('packets'))
+    result = json.loads(described)
+    equal(err.splitlines()[:len(result['losses'])], [f'cg-analyze: perfetto: {loss}' for loss in result['losses']], 'perfetto: what is lost is told')
+    names, tracks, stacks, slices, counters, faults = {}, {}, {}, [], {}, []
+    for number, (field, packet) in enumerate(fields(read(folder('packets')))):
+        p = dict(fields(packet))
+        if field != 1 or p[10] != 1 or p[13] != (3 if number == 0 else 2):
+            faults.append(p)
+        if 12 in p:
+            entry = dict(fields(dict(fields(p[12]))[2]))
+            names[entry[1]] = entry[2].decode()
+        if 60 in p:
+            track = dict(fields(p[60]))
+            if 5 in track and track[5] not in tracks or track[1] in tracks:
+                faults.append(track)
+            tracks[track[1]] = track[2].decode()
+        if 11 in p:
+            event = dict(fields(p[11]))
+            stack = stacks.setdefault(event[11], [])
+            if event[9] == 1:
+                slices.append([tracks[event[11]], names[event[10]], p[8], None, event.get(47)])
+                stack.append(slices[-1])
+            elif event[9] == 2:
+                ended = stack.pop()
+                ended[3] = p[8] - ended[2]
+            else:
+                counters.setdefault(tracks[event[11]], []).append((p[8], event[30]))
+    equal(faults, [], 'perfetto: packets, names before their use, tracks once and after those they hang under')
+    return [tuple(s) for s in slices], counters, sorted(tracks.values())
+
+
+slices, counters, tracks = perfetto(TRACE)
+equal(slices, [('thread 7', 'root', 0, 1500, None), ('thread 7', 'measured', 100, 1000, None), ('thread 7', 'load; "x"\n', 200, 300, None),
+               ('thread 7', 'gemm', 250, 100, 1), ('thread 7', 'copy', 600, 50, 2), ('thread 7 (overlapping 1)', 'other', 620, 100, None),
+               ('cuda:0 stream 7', 'gemm_k', 300, 40, 1), ('cuda:0 stream 7', 'HtoD', 600, 20, 2)], 'perfetto: slices and flows')
+equal(counters, {'device memory used cuda:0': [(450, 77)], 'live storages cuda:0': [(300, 1000), (400, 1024), (500, 24)]}, 'perfetto: counters')
+equal(tracks, sorted(['host', 'cuda:0 (clock gpu)', 'thread 7', 'thread 7 (overlapping 1)', 'cuda:0 stream 7', *counters]), 'perfetto: tracks')
+equal([s[1] for s in perfetto(OPEN)[0] if s[3] is None], ['root'], 'perfetto: a span that nobody ended begins and does not end')
+equal((len(perfetto(MANY)[0]), perfetto(EMPTY)[0]), (802, [('thread not recorded', 'root', 0, 1500, None), ('thread not recorded', 'measured', 100, 1000, None)]),
+      'perfetto: many, and a capture without work')
+shell = shutil.which('trace_processor') or shutil.which('trace_processor_shell')
+if shell:
+    run('export', TRACE, '--to', 'perfetto', '-o', folder('packets'))
+    asked = folder.put('asked.sql', 'SELECT count(*) AS n, sum(dur) AS total FROM slice;')
+    # 1500 + 1000 + 300 + 100 + 50 + 100 + 40 + 20
+    told = subprocess.run([shell, '-q', asked, folder('packets')], stdout=subprocess.PIPE).stdout.decode()
+    ok('8,3110' in told, 'trace_processor: number and sum of the slices')
+else:
+    skip('trace_processor reads the packets', 'trace_processor is not installed')
 
 # ---- tables: CSV and NDJSON ----
 TABLES = ['span', 'op', 'tensor', 'tensor_stats', 'memory', 'device_memory', 'device_interval', 'gradient', 'edge', 'stack']
