@@ -3,6 +3,7 @@
 import gzip
 import os
 import pty
+import select
 import subprocess
 import sys
 import tempfile
@@ -111,8 +112,10 @@ def slow_read(stderr):
 
 master, slave = pty.openpty()
 out = slow_read(slave)
-os.set_blocking(master, False)
-shown = os.read(master, 65536)
+# What was written to a terminal reaches its other side a little later.
+shown = b''
+while not shown.endswith(b'\r\x1b[K') and select.select([master], [], [], 10)[0]:
+    shown += os.read(master, 65536)
 ok(b'reading' in shown and b'MiB' in shown and shown.endswith(b'\r\x1b[K') and out.startswith(b'{'), 'progress is shown and taken away', shown)
 os.close(slave)
 os.close(master)
