@@ -102,7 +102,7 @@ static struct cell text_cell(const struct cg_trace *trace, cg_str string)
                          .text = trace_text(trace, string)};
 }
 
-/* As a JSON array; NULL when memory is short. */
+/* As a JSON array; false when memory is short. */
 static bool list_cell(struct walk *walk, size_t column, enum column_type type, struct cg_list list)
 {
     struct buffer *buffer = &walk->lists[column];
