@@ -26,7 +26,7 @@ $(STACKS_DIR)/inlined: tests/stacks/inlined.cc $(BUILD)/sim/libcuda.so.1
 TEST_TARGETS += $(STACKS_DIR)/inlined
 # The recorder's walk itself, in programs whose frames are of many kinds.
 $(STACKS_DIR)/walks: OPT_STACKS := -O2 -g -fomit-frame-pointer
-$(STACKS_DIR)/walks_framed: OPT_STACKS := -O1 -g -fno-omit-frame-pointer -DFRAMED
+$(STACKS_DIR)/walks_framed: OPT_STACKS := -O1 -g -fno-omit-frame-pointer
 $(STACKS_DIR)/walks $(STACKS_DIR)/walks_framed: tests/stacks/walks.c preload/record/unwind.c preload/record/cfi.c
 	@mkdir -p $(@D)
 	$(CC) $(STACKS_FLAGS) $(OPT_STACKS) $(SANITIZE) $(LDFLAGS) -o $@ tests/stacks/walks.c preload/record/cfi.c -ldl -lpthread
