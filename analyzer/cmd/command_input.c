@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "analyzer/cmd/progress.h"
+#include "analyzer/cmd/recovered_input.h"
 #include "analyzer/evidence/nsight.h"
 #include "common/utf8.h"
 
@@ -111,6 +112,11 @@ static int resolve(struct command_input *input, struct input_needs needs, struct
         return input->trace_path ? 0 : cg_out_of_memory(error);
     }
     struct stat found;
+    char *capture = capture_of_input(path);
+    if (capture) {
+        input->trace_path = capture;
+        return recovered_input_make(capture, &input->recovered, error);
+    }
     if (stat(path, &found) != 0)
         return cg_fail(error, errno == EACCES ? CG_EXIT_IO : CG_EXIT_INPUT, "%s: %s", path, strerror(errno));
     if (S_ISDIR(found.st_mode)) return resolve_directory(input, needs, error);
@@ -207,11 +213,16 @@ static int find_newest(char **path, struct cg_error *error)
     return *path ? 0 : cg_out_of_memory(error);
 }
 
+static const char *read_path(const struct command_input *input)
+{
+    return input->recovered ? input->recovered : input->trace_path;
+}
+
 static int load_raw(struct command_input *input, struct input_needs needs,
                     const struct cg_load_options *options, struct cg_error *error)
 {
     struct gpu_evidence gpu;
-    int status = trace_load(input->trace_path, options, &input->trace, error);
+    int status = trace_load(read_path(input), options, &input->trace, error);
     if (status == 0 && needs.nsight_dir)
         status = nsight_load_for(AT_FDCWD, needs.nsight_dir, input->trace, &gpu, error);
     if (status != 0) return status;
@@ -285,7 +296,7 @@ int command_input_extras(const struct command_input *input, struct cg_trace **tr
         status =
             fd < 0 ? error->status : trace_load_descriptor(input->trace_path, fd, &options, trace, error);
     } else {
-        status = trace_load(input->trace_path, &options, trace, error);
+        status = trace_load(read_path(input), &options, trace, error);
     }
     progress_end(&progress);
     return status;
@@ -318,6 +329,7 @@ void command_input_close(struct command_input *input)
     trace_free(input->trace);
     if (input->bundle_open) bundle_close(&input->bundle);
     free(input->packet);
+    recovered_input_remove(input->recovered);
     free(input->requested_path);
     free(input->trace_path);
     free(input->bundle_root);

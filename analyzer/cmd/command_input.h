@@ -7,7 +7,8 @@
 
 struct command_input {
     char *requested_path;   /* as given, or found */
-    char *trace_path;       /* the trace file that is read */
+    char *trace_path;       /* the trace file that is read, or the capture file that it is recovered from */
+    char *recovered;        /* the trace made from that; NULL: none was; goes with the input */
     char *bundle_root;      /* NULL: a raw trace */
     struct bundle bundle;   /* verified; only when bundle_root is set */
     char *packet;           /* the bundle's evidence.json, which the evidence points into */
@@ -27,7 +28,8 @@ struct input_needs {
 
 /* Resolves path step by step, loads the trace and derives its evidence. NULL stands for the newest trace in
  * the current directory when the program is used on a terminal (said on standard error), otherwise it is a
- * usage error; "-" is standard input. Returns 0 and an input that command_input_close() ends and that must
+ * usage error; "-" is standard input. A capture file, or a trace that is not there beside one, is recovered
+ * first (recovered_input.h). Returns 0 and an input that command_input_close() ends and that must
  * not be moved, or the status of *error. */
 int command_input_open(const char *path, struct input_needs needs, struct command_input *input,
                        struct cg_error *error);

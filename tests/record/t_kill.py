@@ -71,6 +71,47 @@ def running():
         program.communicate()
 
 
+def overview(folder, name):
+    os.makedirs(f'{folder}/tmp', exist_ok=True)
+    result = subprocess.run([ANALYZE, 'overview', name], cwd=folder, capture_output=True, text=True, env=dict(os.environ, TMPDIR=f'{folder}/tmp'))
+    left = os.listdir(f'{folder}/tmp')
+    return result.returncode, result.stdout, result.stderr, left
+
+
+def automatic():
+    """Other commands take what a program left for the trace that it did not complete."""
+    with tempfile.TemporaryDirectory(prefix='cgtrace-kill-') as folder:
+        start(folder, 'abort').communicate()
+        before = sorted(os.listdir(folder))
+        seen = [overview(folder, name) for name in ('t.jsonl', 't.jsonl.part', 't.jsonl.cgt')]
+        for (status, _, told, left), name in zip(seen, ('the trace', '.part', '.cgt')):
+            ok(status == 0 and told.count('\n') == 1 and 'recovered' in told and 'how is unknown' in told and not left,
+               f'overview of {name}: recovered, said in one line, nothing left', f'{status} {told} {left}')
+        equal(sorted(set(os.listdir(folder)) - {'tmp'}), before, 'overview of what was left: nothing is changed')
+        recover(folder)
+        status, out, told, _ = overview(folder, 't.jsonl')
+        equal((status, told), (0, ''), 'overview of a trace that is there: as it is')
+        differ = {line.strip() for _, o, _, _ in seen for line in set(o.splitlines()) ^ set(out.splitlines())}
+        ok(all('_path": "t.jsonl' in line for line in differ) and '"trace_path": "t.jsonl.cgt"' in differ,
+           'overview of what was left: that of what recover makes, but for what was read', differ)
+        os.unlink(f'{folder}/t.jsonl')
+        with open(f'{folder}/t.jsonl.cgt', 'r+b') as f:
+            f.write(b'something')
+        status, out, told, left = overview(folder, 't.jsonl')
+        ok(status == 3 and out == '' and told.count('\n') == 1 and 't.jsonl.cgt: not a capture file' in told and not left, 'a damaged one: refused in one line', told)
+        os.unlink(f'{folder}/t.jsonl.cgt')
+        status, _, told, _ = overview(folder, 't.jsonl')
+        ok(status == 3 and 'No such file' in told, 'nothing beside it: not there', told)
+    with tempfile.TemporaryDirectory(prefix='cgtrace-kill-') as folder:
+        program = start(folder, 'journal', 1, 1, OVERFLOW='block', RING_BYTES='64K')
+        program.stdout.read1(8)
+        time.sleep(0.1)
+        status, _, told, left = overview(folder, 't.jsonl')
+        ok(status == 0 and 'still running' in told and not left, 'overview of a program that runs', told)
+        program.kill()
+        program.communicate()
+
+
 def damage():
     """Files that a broken disk, or somebody, left: never a trace that is not valid, never a crash."""
     chance = random.Random(7)
@@ -127,6 +168,6 @@ def damage():
             ok(result.returncode == wanted, f'a FIFO in place of {name}: status {wanted}', result.stderr)
 
 
-for test in (deaths, running, damage):
+for test in (deaths, running, automatic, damage):
     test()
 done()
