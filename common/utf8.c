@@ -50,6 +50,7 @@ unsigned utf8_space(const char *bytes, size_t left)
 
 void utf8_trim(const char **bytes, size_t *length)
 {
+    if (*length == 0) return;
     const char *begin = *bytes, *end = begin + *length;
     for (unsigned space; (space = utf8_space(begin, (size_t)(end - begin))) != 0;)
         begin += space;

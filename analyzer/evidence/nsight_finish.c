@@ -48,10 +48,10 @@ static bool add_total(struct nsight_total *into, const struct nsight_total *row)
 
 bool nsight_merge(struct nsight_totals *totals, size_t first, bool across_parts)
 {
-    struct nsight_total *rows = totals->at + first;
     size_t count = totals->count - first, kept = 0;
 
     if (count == 0) return true;
+    struct nsight_total *rows = totals->at + first;
     qsort(rows, count, sizeof *rows, compare_kernels);
     for (size_t i = 0; i < count; i++) {
         bool same =

@@ -354,6 +354,7 @@ static int compare_starts(const void *a, const void *b, void *rows)
 static void sort_file(struct nsight *nsight, struct nsight_intervals *rows, size_t first)
 {
     size_t count = rows->count - first;
+    if (count == 0) return;
     struct nsight_interval *from = rows->at + first;
     bool sorted = true;
     for (size_t i = 1; i < count && sorted; i++)

@@ -335,6 +335,28 @@ static void be_training(json_t *meta)
     json_decref(inference);
 }
 
+/* Readers refuse the whole trace for its first line: tried with nothing behind it but an end. */
+static int try_meta(struct recovery *r, struct cg_error *error)
+{
+    static const char end[] = "\n{\"kind\":\"terminal\",\"outcome\":\"complete\",\"timestamp_ns\":0}\n";
+    size_t length = json_dumpb(r->meta, NULL, 0, JSON_COMPACT);
+    char *text = malloc(length + sizeof end);
+    struct cg_error fault = {0};
+    struct cg_trace *trace = NULL;
+    int status;
+
+    if (!text) return cg_out_of_memory(error);
+    json_dumpb(r->meta, text, length, JSON_COMPACT);
+    memcpy(text + length, end, sizeof end);
+    status = trace_load_bytes(r->path, text, length + sizeof end - 1, NULL, &trace, &fault);
+    trace_free(trace);
+    free(text);
+    if (status == CG_EXIT_INPUT)
+        return cg_fail(error, CG_EXIT_INPUT, "%s: the run's description in its header is damaged", r->path);
+    if (status != 0) *error = fault;
+    return status;
+}
+
 /* The first line as the recorder left it, with what it would have settled at the end. */
 static int settle_meta(struct recovery *r, struct cg_error *error)
 {
@@ -359,7 +381,7 @@ static int settle_meta(struct recovery *r, struct cg_error *error)
     if (written->first_device)
         json_object_set_new(r->meta, "device", json_sprintf("cuda:%u", written->first_device - 1));
     if (written->steps & (1u << CG_STEP_BACKWARD | 1u << CG_STEP_OPTIMIZER)) be_training(r->meta);
-    return 0;
+    return try_meta(r, error);
 }
 
 static int put_json_line(const char *bytes, size_t length, void *output)

@@ -1,18 +1,22 @@
-# make fuzz: every tests/fuzz/fuzz_*.c with libFuzzer, the address and the undefined-behaviour sanitizer, for FUZZ_SECONDS each,
-# from the conformance traces on. Needs clang with libFuzzer; new inputs are kept in build/fuzz/corpus.
+# make fuzz: every tests/fuzz/fuzz_*.c with libFuzzer, the address and the undefined-behaviour sanitizer, for FUZZ_SECONDS each.
+# Needs clang with libFuzzer. Kept inputs stand in tests/fuzz/corpus/NAME, words in tests/fuzz/NAME.dict (else json.dict); new inputs go
+# to build/fuzz/corpus/NAME. tests/fuzz/RESULTS.md is what the last long run told.
 FUZZ_CC      ?= clang
 FUZZ_SECONDS ?= 60
-FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-FUZZ_SRC := $(wildcard analyzer/trace/*.c) common/json_scan.c common/json_number.c common/utf8.c
+FUZZ_DIR  := $(BUILD)/fuzz
+FUZZ_BIN  := $(patsubst tests/fuzz/%.c,$(FUZZ_DIR)/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+FUZZ_OBJ  := $(patsubst %.c,$(FUZZ_DIR)/obj/%.o,$(COMMON_SRC) $(ANALYZER_SRC) tests/fuzz/files.c)
+FUZZ_FLAGS = -std=gnu17 -O1 -g $(WARN) -fno-strict-aliasing -ffp-contract=off -MMD -MP $(CPPFLAGS) -fno-sanitize-recover=undefined
 
-$(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_SRC)
+$(FUZZ_DIR)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -std=gnu17 -O1 -g $(WARN) -fno-strict-aliasing $(CPPFLAGS) -fsanitize=fuzzer,address,undefined \
-	  -fno-sanitize-recover=undefined -o $@ $^ $(ANALYZER_LIBS)
+	$(call say,FUZZ)$(FUZZ_CC) $(FUZZ_FLAGS) $(CUDA_CPPFLAGS) -fsanitize=fuzzer-no-link,address,undefined -c -o $@ $<
+$(FUZZ_DIR)/obj/analyzer/trace/members_avx2.o: CPPFLAGS += -mavx2 -mbmi -mbmi2
+$(FUZZ_DIR)/libfuzzed.a: $(FUZZ_OBJ)
+	@rm -f $@; ar rcs $@ $^
+$(FUZZ_DIR)/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_DIR)/libfuzzed.a
+	$(call say,FUZZ)$(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer,address,undefined -o $@ $(filter %.c %.a,$^) $(ANALYZER_LIBS)
 
 .PHONY: fuzz
 fuzz: $(FUZZ_BIN)
-	@for fuzzer in $(FUZZ_BIN); do \
-	  mkdir -p $(BUILD)/fuzz/corpus; \
-	  $$fuzzer -max_total_time=$(FUZZ_SECONDS) -max_len=65536 -print_final_stats=1 $(BUILD)/fuzz/corpus tests/conformance/traces || exit 1; \
-	done
+	@$(PYTHON) tests/fuzz/run.py $(FUZZ_DIR) $(FUZZ_SECONDS) $(FUZZ)
