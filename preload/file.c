@@ -127,14 +127,15 @@ int file_write(struct file *file, const void *bytes, size_t length, uint64_t off
 
 int file_allocate(struct file *file, uint64_t offset, uint64_t length)
 {
-    int fd = file_descriptor(file), error;
+    /* A large one begins anew after each signal: under a fast timer it may never come to its end. */
+    enum { TRIES = 100 };
+    int fd = file_descriptor(file), error = EINTR;
     struct held_signal held;
 
     if (fd < 0) return EBADF;
     signal_hold(&held, SIGXFSZ);
-    do
+    for (int i = 0; i < TRIES && error == EINTR; i++)
         error = fallocate(fd, 0, (off_t)offset, (off_t)length) ? errno : 0;
-    while (error == EINTR);
     signal_release(&held, error == EFBIG);
     return error;
 }

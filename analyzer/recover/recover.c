@@ -121,8 +121,6 @@ static int open_part(struct recovery *r, struct cg_error *error)
 
 /* ---- records ---- */
 
-/* Records that do not fit the rest are mended or left out (PAD), so that the trace is valid whatever the file
- * holds. */
 /* Work of a device may be of a span that has ended. */
 static bool span_known(const struct recovery *r, const struct cap_record *record)
 {
@@ -131,6 +129,26 @@ static bool span_known(const struct recovery *r, const struct cap_record *record
             number_set_has(&r->part.spans, record->span));
 }
 
+/* Times that no session reaches, of a damaged record; in ns, a century and a half. */
+#define TIME_LIMIT (UINT64_C(1) << 62)
+
+static bool in_time(const struct recovery *r, const struct cap_record *record)
+{
+    const struct cap_clock *clock = &r->file.header->clock;
+    uint64_t end;
+
+    if (record->type == CAP_INTERVAL) /* its own clock's, and not in this place */
+        return record->interval.start_ns < TIME_LIMIT && record->interval.duration_ns < TIME_LIMIT;
+    if (record->begin > UINT64_MAX / 2) return false;
+    end = record->begin + (record->type == CAP_SAMPLE ? 0 : record->ticks);
+    if (record->type != CAP_SAMPLE && record->ticks > UINT64_MAX / 2) return false;
+    return end < TIME_LIMIT &&
+           (end <= clock->tick0 ||
+            (unsigned __int128)(end - clock->tick0) * clock->mult >> clock->shift < TIME_LIMIT);
+}
+
+/* Records that do not fit the rest are mended or left out (PAD), so that the trace is valid whatever the file
+ * holds. */
 static void mend(struct recovery *r, struct cap_record *record, bool *no_memory)
 {
     struct number_set *spans = &r->part.open_spans, *storages = &r->part.live_storages;
@@ -191,14 +209,19 @@ static void mend(struct recovery *r, struct cap_record *record, bool *no_memory)
     record->type = CAP_PAD;
 }
 
-/* Records with as many slots as there are. */
+/* Records with as many slots as there are, and times that may be. */
 static void mend_slots(struct recovery *r)
 {
     for (uint32_t i = 0; i < r->file.ring_count; i++)
         for (uint64_t n = 0; n < r->rests[i].count; n += r->rests[i].slots[n].slots) {
             struct cap_record *record = &r->rests[i].slots[n];
 
-            if (record->slots >= 1 && record->slots <= r->rests[i].count - n) continue;
+            if (record->slots >= 1 && record->slots <= r->rests[i].count - n) {
+                if (in_time(r, record)) continue;
+                record->type = CAP_PAD;
+                r->report->ring_dropped++;
+                continue;
+            }
             *record = (struct cap_record){.type = CAP_PAD, .slots = 1};
             r->report->ring_dropped++;
         }

@@ -77,11 +77,9 @@ static void keep_spares(void)
     ring_populate();
     for (uint32_t i = 0; i < used; i++)
         spare += atomic_load_explicit(&session.rings[i].state, memory_order_relaxed) == CAP_RING_FREE;
-    for (; spare < SPARE_RINGS; spare++) {
-        if (ring_prepare(true)) continue;
-        retire_dead(used);
-        break;
-    }
+    if (spare < SPARE_RINGS) retire_dead(used);
+    while (spare < SPARE_RINGS && ring_prepare(true))
+        spare++;
 }
 
 static void wait_for_rate(void)
@@ -148,7 +146,7 @@ static void *run(void *unused)
     record_self.busy = true; /* nothing that this thread does is recorded */
     /* Acquire: all of the session comes before its being open. */
     while (!atomic_load_explicit(&go, memory_order_acquire))
-        futex_wait(&go, 0, 0);
+        futex_wait(&go, 0, IDLE_NS); /* looks again by itself: a sandbox may forbid the call that wakes it */
     keep_spares();
     wait_for_rate();
     drain_fix_rate();

@@ -10,6 +10,7 @@
 #include "preload/drain/meta.h"
 #include "preload/drain/state.h"
 #include "preload/drain/writer.h"
+#include "preload/record/cancel.h"
 #include "preload/record/clock.h"
 #include "preload/record/device.h"
 #include "preload/record/live.h"
@@ -295,6 +296,7 @@ static void begin_time(void)
 const char *session_open(const struct capture_request *request, const struct cap_region *region,
                          struct record_thread *thread)
 {
+    CANCEL_HELD;
     uint64_t begin = record_tick(), generation = ++generations;
     const char *wrong;
     int error;
@@ -382,6 +384,7 @@ static bool close_one(const struct session_end *end, bool *stuck)
 
 bool session_close(const struct session_end *end)
 {
+    CANCEL_HELD;
     bool stuck, done = close_one(end, &stuck);
 
     /* Release: the session is put away before another one can begin. */

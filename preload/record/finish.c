@@ -9,6 +9,7 @@
 
 #include "common/jsonl_text.h"
 #include "preload/drain/state.h"
+#include "preload/record/cancel.h"
 #include "preload/record/paths.h"
 #include "preload/record/record.h"
 #include "preload/record/region.h"
@@ -90,6 +91,7 @@ static uint32_t wait_for_others(unsigned limit_ms)
 
 static void end_session(unsigned limit_ms, const char *how)
 {
+    CANCEL_HELD;
     const struct session_end end = {.how = how, .limit_ms = limit_ms, .clipped = session.comes_and_goes};
     uint32_t state;
     int past = errno;

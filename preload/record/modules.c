@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/symbols.h"
+#include "preload/record/cancel.h"
 #include "preload/record/lock.h"
 #include "preload/record/ring.h"
 
@@ -206,6 +207,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *argument)
 
 bool modules_refresh(void)
 {
+    CANCEL_HELD; /* the loader's lock is held while the modules are looked at */
     struct look look = {.first = true};
     uint32_t before = atomic_load_explicit(&module_count, memory_order_acquire);
 

@@ -1,3 +1,4 @@
+#include "preload/record/cancel.h"
 #include "preload/record/region.h"
 
 #include <errno.h>
@@ -76,6 +77,7 @@ static void open_region(struct record_call *call, enum cap_span_source source,
                                 .step = span_step(what->name),
                                 .source = (uint8_t)source};
     const char *wrong;
+    CANCEL_HELD;
 
     /* Acquire: the session before has been put away. */
     if (!atomic_compare_exchange_strong_explicit(&record_page->state, &waiting, SESSION_OPENING,
@@ -133,6 +135,7 @@ static bool synchronised_end(void)
 
 void region_ends(struct record_call *call)
 {
+    CANCEL_HELD;
     struct session_end end = {.how = "region"};
     struct record_thread *thread = call->thread;
     int past = errno;

@@ -117,6 +117,7 @@ struct record_thread {
     bool ours;          /* a thread of the recorder, not of the program */
     volatile bool busy; /* inside a hook: what happens in there is not recorded again */
     bool any_beyond;    /* see below */
+    uint8_t ends;       /* rounds of destructors that it has come through */
     /* Ranges for which the stack had no place: how many, by number of their stack. While there are some, all
      * further ones of that stack go there too, so that they come out in order. */
     struct record_beyond {

@@ -1,5 +1,6 @@
 /* Rings off the hot path: taking, making and giving back, waiting for room, and records that found none. */
 #include <errno.h>
+#include <limits.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include <sys/prctl.h>
 
 #include "preload/drain/writer.h"
+#include "preload/record/cancel.h"
 #include "preload/record/lock.h"
 #include "preload/record/record.h"
 #include "preload/record/region.h"
@@ -28,11 +30,16 @@ _Atomic bool record_fences;
 static pthread_key_t thread_key;
 static bool thread_key_made; /* else the ends of threads are seen by the writer alone (retire_dead) */
 
+/* Destructors of other keys may record too, in the same rounds: the ring is kept for the last one. */
 static void thread_ended(void *self)
 {
     struct record_thread *thread = self;
     int past = errno;
 
+    if (++thread->ends < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(thread_key, thread) == 0) {
+        errno = past;
+        return;
+    }
     region_thread_ends(thread);
     if (thread->generation == atomic_load_explicit(&record_page->generation, memory_order_relaxed))
         ring_retire(thread);
@@ -181,6 +188,7 @@ bool ring_peer(struct record_thread *thread)
 
 bool ring_acquire(struct record_thread *thread, uint64_t generation, bool opener)
 {
+    CANCEL_HELD;
     int64_t index = -1;
     bool open;
 

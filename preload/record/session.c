@@ -1,4 +1,5 @@
 /* The states of a process: nothing met, waiting, a session open, over. */
+#include "preload/record/cancel.h"
 #include "preload/record/session.h"
 
 #include <errno.h>
@@ -94,6 +95,7 @@ static uint32_t leave_closed(bool opens)
 
 uint32_t session_first(bool opens)
 {
+    CANCEL_HELD;
     uint32_t state;
 
     session_load();

@@ -21,7 +21,7 @@ from tap import done, ok  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get('BUILD', 'build'))
 DRIVE, ANALYZE = f'{BUILD}/tests/record/drive', f'{BUILD}/cg-analyze'
-DEATHS = int(os.environ.get('DEATHS', '15'))
+DEATHS = int(os.environ.get('DEATHS', '10'))
 CHILD, CHILD_NUMBERS, NODE_TYPES = 1000, 1000, 15  # tests/record/drive.c, common/capture.h
 
 # Ending: how many, whether its traces are complete without recovery: the program's own, its child's (None: it has none).

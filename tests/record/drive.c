@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -269,6 +270,39 @@ static int die(const char *how, unsigned count, unsigned every, unsigned microse
     return 2;
 }
 
+/* ---- a signal handler that records, whatever its thread is at ---- */
+
+static uint32_t handler_name;
+static volatile sig_atomic_t handled;
+
+static void handle(int number)
+{
+    (void)number;
+    handled++;
+    launch(handler_name, 0);
+}
+
+static void signals(unsigned count)
+{
+    const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+
+    synchronise();
+    uint32_t name = intern("loop");
+    handler_name = intern("handler");
+    signal(SIGALRM, handle);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (unsigned i = 0; i < count; i++) {
+        launch(name, 0);
+        /* As much time outside of calls as in them. */
+        for (volatile unsigned k = 0; k < 100 && i & 1024; k++)
+            continue;
+        if (i % 64 == 0) record_span_end(record_span_begin(CAP_SOURCE_API, name));
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    signal(SIGALRM, SIG_IGN);
+    printf("handled %d\n", (int)handled);
+}
+
 /* As many open spans as asked for, begun and ended over and over in a ring that is full: none may stay open.
  */
 static void full_ring(unsigned count)
@@ -333,6 +367,8 @@ int main(int argc, char **argv)
         journals(first, second);
     } else if (strcmp(command, "die") == 0 && argc > 5) {
         return die(argv[5], first, second, (unsigned)strtoul(argv[4], NULL, 10));
+    } else if (strcmp(command, "signals") == 0) {
+        signals(first);
     } else if (strcmp(command, "full-ring") == 0) {
         full_ring(first);
     } else if (strcmp(command, "close-all") == 0) {
