@@ -296,6 +296,19 @@ static void end_last_line(struct input *input)
     input->lines_end = input->filled;
 }
 
+/* A line that fills the buffer and is no object, and no blank line so far: it would be refused however long
+ * it is, so no more memory is spent on it. */
+static bool hopeless(const struct input *input)
+{
+    size_t at = 0;
+
+    while (at < input->filled &&
+           (input->buffer[at] == ' ' || (input->buffer[at] >= '\t' && input->buffer[at] <= '\r')))
+        at++;
+    /* Above ASCII: may be white space too, or a byte order mark, which is told in its own words. */
+    return at < input->filled && input->buffer[at] != '{' && (unsigned char)input->buffer[at] < 0x80;
+}
+
 int input_lines(struct input *input, const char **lines, size_t *length, struct cg_error *error)
 {
     *lines = input->buffer;
@@ -304,6 +317,10 @@ int input_lines(struct input *input, const char **lines, size_t *length, struct 
     int status = make_room(input, error);
     while (status == 0 && input->lines_end == 0 && !input->over) {
         size_t got = 0;
+        if (input->filled == input->size && hopeless(input)) {
+            end_last_line(input);
+            break;
+        }
         if (input->filled == input->size) status = make_room(input, error);
         if (status == 0)
             status =

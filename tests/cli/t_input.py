@@ -98,6 +98,13 @@ for kind in ('memory', 'tensor-stats', 'labels', 'capabilities', 'gpu-status', '
     equal(run('query', FAILED, '--kind', kind)[0], 0, f'{kind} on a failed capture: status 0')
 
 
+# ---- bytes without an end of line that are no record: refused before they fill the memory ----
+with open(folder('zeros.jsonl'), 'wb') as file:
+    file.truncate(4 << 30)
+p = subprocess.run(['prlimit', f'--as={1 << 30}', PROGRAM, 'import', folder('zeros.jsonl')], capture_output=True, text=True)
+ok(p.returncode == 3 and p.stderr.count('\n') == 1 and 'expected a JSON object' in p.stderr, '4 GB of zeros are refused in 1 GiB of memory', (p.returncode, p.stderr))
+
+
 # ---- progress: a bar on a terminal's standard error, once reading takes longer than a second ----
 def slow_read(stderr):
     """Reads a trace from a pipe that takes more than a second; standard output."""
