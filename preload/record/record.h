@@ -202,13 +202,9 @@ void record_owner_end(struct record_call *call, uint64_t owner, enum cap_end_rea
 void record_sample(struct record_call *call, uint8_t device, uint64_t used, uint64_t free, uint64_t reserved,
                    uint64_t capacity);
 
-/* Spans. A begin gives the handle to end it with, unique in the process, 0 when there was no place for it.
- * Ends always have room (see ring.h). */
-uint64_t record_span_begin(enum cap_span_source source, uint32_t name);
-void record_span_end(uint64_t span);
-
-/* The same inside of a call that was entered and is left by the caller. Those that are open inside of it
- * stay: an explicit span ends only when no other one is open in it on its thread. */
+/* Spans, inside of a call that the caller has entered and leaves. A begin gives the handle to end it with,
+ * unique in the process, 0 when there was no place for it. Ends always have room (see ring.h). An explicit
+ * span ends only when no other one is open in it on its thread; ranges that are open in it go on. */
 uint64_t record_span_open(struct record_call *call, enum cap_span_source source,
                           const struct record_range *range);
 enum record_span_place {

@@ -100,9 +100,10 @@ static void lost_beyond(struct record_thread *thread)
 
 /* Writes the begin of an entry whose source and range are set, as the innermost one. continues: the span that
  * it was before. Without room it stays, unrecorded. */
-static inline __attribute__((always_inline)) void
-begin_hot(struct record_thread *thread, struct record_open_span *open, const struct record_range *range,
-          uint64_t tick, uint32_t continues, uint16_t flags)
+static inline __attribute__((always_inline)) void begin_hot(struct record_thread *thread,
+                                                            struct record_open_span *open,
+                                                            const struct record_range *range, uint64_t tick,
+                                                            uint32_t continues, uint16_t flags)
 {
     struct cap_record *slot = ring_slot(thread, unlikely(range->measured) ? RING_MUST : RING_MAY_DROP);
 
@@ -182,14 +183,6 @@ static void end_entry(struct record_thread *thread, const struct record_open_spa
     end_hot(thread, open, tick, flags);
 }
 
-static inline __attribute__((always_inline)) void end_innermost(struct record_thread *thread, uint64_t tick)
-{
-    uint32_t depth = thread->peer->depth;
-
-    end_hot(thread, &thread->peer->stack[depth - 1], tick, 0);
-    settle(thread, depth - 1);
-}
-
 void record_span_close(struct record_thread *thread)
 {
     uint32_t depth = thread->peer->depth;
@@ -234,9 +227,9 @@ void span_join(struct record_thread *thread, bool opener)
     }
 }
 
-/* Ends the entry at `at`. Spans nest, so those inside of it end there too; the ranges among them go on behind
- * it, side by side with it, and so do explicit spans when all_go_on. */
-static void end_at(struct record_thread *thread, uint32_t at, uint64_t tick, bool all_go_on)
+/* Ends the entry at `at`. Spans nest, so those inside of it end there too, and go on behind it, side by side
+ * with it. */
+static void end_at(struct record_thread *thread, uint32_t at, uint64_t tick)
 {
     struct record_open_span *stack = thread->peer->stack;
     uint32_t depth = thread->peer->depth;
@@ -247,7 +240,6 @@ static void end_at(struct record_thread *thread, uint32_t at, uint64_t tick, boo
     for (uint32_t i = at + 1; i < depth; i++) {
         struct record_open_span *open = &stack[thread->peer->depth];
 
-        if (stack[i].handle && !all_go_on) continue;
         *open = stack[i];
         open->call_edge = false;
         open->range.measured = false; /* there is one measured span: the part before */
@@ -306,13 +298,11 @@ void span_take_out(struct record_thread *thread, uint32_t at)
 }
 
 /* Ends an entry that is no span of the trace: of no session's, around the region, or the region itself. */
-static void end_outside(struct record_call *call, uint32_t at, bool explicit_too)
+static void end_outside(struct record_call *call, uint32_t at)
 {
     struct record_thread *thread = call->thread;
 
     if (!call->outside && thread->region_here && at + 1 == thread->around) region_ends(call);
-    for (uint32_t i = thread->peer->depth; explicit_too && call->outside && i-- > at + 1;)
-        if (thread->peer->stack[i].handle) span_take_out(thread, i);
     span_take_out(thread, at);
 }
 
@@ -340,10 +330,8 @@ static uint64_t unrecorded_handle(struct record_thread *thread)
            UINT64_C(1) << UNRECORDED_AT;
 }
 
-/* Inline, so that a range which its caller has just put together goes into its place member by member: copied
- * in wider words it would have to wait for the stores of its members. */
-static inline __attribute__((always_inline)) uint64_t
-open_span(struct record_call *call, enum cap_span_source source, const struct record_range *range)
+uint64_t record_span_open(struct record_call *call, enum cap_span_source source,
+                          const struct record_range *range)
 {
     struct record_thread *thread = call->thread;
     struct record_open_span *open;
@@ -369,24 +357,6 @@ open_span(struct record_call *call, enum cap_span_source source, const struct re
     return handle;
 }
 
-uint64_t record_span_open(struct record_call *call, enum cap_span_source source,
-                          const struct record_range *range)
-{
-    return open_span(call, source, range);
-}
-
-uint64_t record_span_begin(enum cap_span_source source, uint32_t name)
-{
-    const struct record_range range = {.name = name};
-    struct record_call call;
-    uint64_t span;
-
-    if (!record_enter_followed(&call, 0)) return 0;
-    span = open_span(&call, source, &range);
-    record_leave(&call);
-    return span;
-}
-
 /* 1 + the place of an explicit span on the thread's stack, 0: it is not there. *inner: explicit ones are open
  * inside of it. */
 static inline uint32_t explicit_place(const struct record_thread *thread, uint64_t span, bool *inner)
@@ -407,25 +377,6 @@ static enum record_span_place not_here(struct record_thread *thread, uint64_t sp
     return tid == (uint32_t)thread_tid(thread) ? RECORD_SPAN_NOT_OPEN : RECORD_SPAN_OTHER_THREAD;
 }
 
-void record_span_end(uint64_t span)
-{
-    struct record_call call;
-    uint32_t place;
-    bool inner;
-
-    if (span == 0 || !record_enter_end(&call, 0)) return;
-    place = explicit_place(call.thread, span, &inner);
-    if (place == 0)
-        record_gap(RECORD_GAP_UNKNOWN_SPAN_END, 1);
-    else if (unlikely(is_outside(&call, place - 1)))
-        end_outside(&call, place - 1, true);
-    else if (likely(place == call.thread->peer->depth))
-        end_innermost(call.thread, call.begin);
-    else
-        end_at(call.thread, place - 1, call.begin, false);
-    record_leave(&call);
-}
-
 enum record_span_place record_span_close_explicit(struct record_call *call, uint64_t span)
 {
     struct record_thread *thread = call->thread;
@@ -437,14 +388,14 @@ enum record_span_place record_span_close_explicit(struct record_call *call, uint
     if (unlikely(is_outside(call, place - 1))) {
         bool region = !call->outside && thread->region_here && place == thread->around;
 
-        end_outside(call, place - 1, false);
+        end_outside(call, place - 1);
         return region ? RECORD_SPAN_FOUND : RECORD_SPAN_NOT_RECORDED;
     }
     if (likely(place == thread->peer->depth)) {
         end_hot(thread, &thread->peer->stack[place - 1], call->begin, 0);
         settle(thread, place - 1);
     } else {
-        end_at(thread, place - 1, call->begin, true);
+        end_at(thread, place - 1, call->begin);
     }
     return RECORD_SPAN_FOUND;
 }
@@ -616,12 +567,12 @@ int record_range_pop(struct record_call *call, uint32_t stack)
     } else if (unlikely(at == 0)) {
         record_gap(RECORD_GAP_UNKNOWN_SPAN_END, 1);
     } else if (unlikely(is_outside(call, at - 1))) {
-        end_outside(call, at - 1, false);
+        end_outside(call, at - 1);
     } else if (likely(at == thread->peer->depth)) {
         end_hot(thread, &thread->peer->stack[at - 1], call->begin, 0);
         settle(thread, at - 1);
     } else {
-        end_at(thread, at - 1, call->begin, true);
+        end_at(thread, at - 1, call->begin);
     }
     record_leave(call);
     return level;

@@ -1,4 +1,4 @@
-/* What recording costs a thread, the writer running: a span's begin and a launch against a bare prefaulted
+/* What recording costs a thread, the writer running: a launch against a bare prefaulted
  * slot of a shared mapping with as many clock reads; and a record's way to JSONL against snprintf.
  *
  * Each figure is the median of rounds that fill less than half of a ring, with the writer given time between
@@ -58,7 +58,7 @@ static void floor_open(void)
     floor_slots = (struct cap_record *)(map + 64 * CAP_SLOT);
 }
 
-static inline void floor_put(int stamps, uint32_t name)
+static inline void floor_put(uint32_t name)
 {
     struct cap_record *slot = &floor_slots[floor_at & (SLOTS - 1)];
     uint64_t begin = record_tick();
@@ -66,25 +66,19 @@ static inline void floor_put(int stamps, uint32_t name)
     memset(slot, 0, sizeof *slot);
     slot->begin = begin;
     slot->launch.name = CAP_NUMBER(name);
-    if (stamps == 2) slot->ticks = record_tick() - begin;
+    slot->ticks = record_tick() - begin;
     atomic_store_explicit(floor_head, ++floor_at, memory_order_release);
 }
 
 /* ---- what is measured ---- */
 
-static void run_floor_one(void)
+static void run_floor(void)
 {
     for (uint32_t i = 0; i < COUNT; i++)
-        floor_put(1, i);
+        floor_put(i);
 }
 
-static void run_floor_two(void)
-{
-    for (uint32_t i = 0; i < COUNT; i++)
-        floor_put(2, i);
-}
-
-static uint32_t span_name, kernel_name;
+static uint32_t kernel_name;
 
 static void run_launches(void)
 {
@@ -95,12 +89,6 @@ static void run_launches(void)
 
         if (record_enter(&call, 0)) record_launch(&call, 0, &launch);
     }
-}
-
-static void run_spans(void)
-{
-    for (int i = 0; i < COUNT / 2; i++)
-        record_span_end(record_span_begin(CAP_SOURCE_API, span_name));
 }
 
 /* ---- stacks ---- */
@@ -236,11 +224,9 @@ int main(void)
     floor_open();
     if (!record_enter(&call, 0)) return 1;
     record_leave(&call);
-    span_name = record_string("span", 4);
     kernel_name = record_string("kernel", 6);
     pause_ms(50);
-    compare("record.launch", run_launches, run_floor_two, "<=1.2");
-    compare("record.span", run_spans, run_floor_one, "<=1.2");
+    compare("record.launch", run_launches, run_floor, "<=1.2");
     /* 20 frames, taken, looked up and named; the C library's own function has the addresses alone. */
     compare("record.stack20", run_stacks, run_backtraces, "<=0.15");
     compare_formats();

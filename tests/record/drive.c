@@ -65,6 +65,28 @@ static void synchronise(void)
     record_op(&call, 0, 0, 0);
 }
 
+static uint64_t begin_span(enum cap_span_source source, uint32_t name)
+{
+    const struct record_range range = {.name = name};
+    struct record_call call;
+    uint64_t span;
+
+    if (!record_enter_followed(&call, 0)) return 0;
+    span = record_span_open(&call, source, &range);
+    record_leave(&call);
+    return span;
+}
+
+static void end_span(uint64_t span)
+{
+    struct record_call call;
+
+    if (span == 0 || !record_enter_end(&call, 0)) return;
+    if (record_span_close_explicit(&call, span) >= RECORD_SPAN_NOT_OPEN)
+        record_gap(RECORD_GAP_UNKNOWN_SPAN_END, 1);
+    record_leave(&call);
+}
+
 /* One of everything, in a known order. */
 static void everything(void)
 {
@@ -77,31 +99,31 @@ static void everything(void)
     allocate(0x1000, 4096, 0);
     stream = intern("stream:1");
     kernel = intern("_Z6kernelPf");
-    outer = record_span_begin(CAP_SOURCE_API, intern("trainer/update-000000000010/forward"));
+    outer = begin_span(CAP_SOURCE_API, intern("trainer/update-000000000010/forward"));
     launch(kernel, stream);
-    inner = record_span_begin(CAP_SOURCE_NVTX, intern("layer\n\"1\"\\\x01 \xff\xc3\xa9"));
+    inner = begin_span(CAP_SOURCE_NVTX, intern("layer\n\"1\"\\\x01 \xff\xc3\xa9"));
     allocate(0x2000, 100, 0);
-    record_span_end(inner);
-    record_span_end(inner); /* not open any more */
+    end_span(inner);
+    end_span(inner); /* not open any more */
     allocate(0x3000, UINT64_C(1) << 60, 2);
     if (record_enter(&call, COPY)) {
         call.device = 0;
         record_sample(&call, 0, 10, 90, UINT64_MAX, 100);
         record_copy(&call, 0, RECORD_COPY_HTOD, 0x1000, 0x9000, 4096, stream);
     }
-    record_span_end(outer);
-    outer = record_span_begin(CAP_SOURCE_API, intern("backward"));
+    end_span(outer);
+    outer = begin_span(CAP_SOURCE_API, intern("backward"));
     release(0x2000, 0);
     release(0x2000, 0);   /* not known any more */
     release(0x1000, 700); /* fails: lives on */
-    record_span_end(outer);
+    end_span(outer);
     if (record_enter(&call, RESET)) {
         call.device = 0;
         record_owner_end(&call, 77, CAP_END_PRIMARY_RESET);
         record_op(&call, 0, 0, 0);
     }
     allocate(0x4000, 8, 0); /* retained */
-    record_span_begin(CAP_SOURCE_API, intern("never ended"));
+    begin_span(CAP_SOURCE_API, intern("never ended"));
     synchronise();
 }
 
@@ -125,7 +147,7 @@ static void *work(void *argument)
     for (unsigned i = 0; i < work->count; i++) {
         uint64_t address = ((uint64_t)work->index + 1) << 40 | (uint64_t)i << 8;
 
-        if (i % 16 == 0) span = record_span_begin(CAP_SOURCE_API, kernel);
+        if (i % 16 == 0) span = begin_span(CAP_SOURCE_API, kernel);
         switch (i % 4) {
         case 0:
             allocate(address, i, 0);
@@ -136,7 +158,7 @@ static void *work(void *argument)
         default:
             launch(kernel, 0);
         }
-        if (i % 16 == 15) record_span_end(span);
+        if (i % 16 == 15) end_span(span);
     }
     return NULL;
 }
@@ -296,7 +318,7 @@ static void signals(unsigned count)
         /* As much time outside of calls as in them. */
         for (volatile unsigned k = 0; k < 100 && i & 1024; k++)
             continue;
-        if (i % 64 == 0) record_span_end(record_span_begin(CAP_SOURCE_API, name));
+        if (i % 64 == 0) end_span(begin_span(CAP_SOURCE_API, name));
     }
     setitimer(ITIMER_REAL, &never, NULL);
     signal(SIGALRM, SIG_IGN);
@@ -310,15 +332,15 @@ static void full_ring(unsigned count)
     uint64_t address = 0x100000;
 
     for (unsigned i = 0; i < count; i++) {
-        uint64_t outer = record_span_begin(CAP_SOURCE_API, intern("outer"));
+        uint64_t outer = begin_span(CAP_SOURCE_API, intern("outer"));
 
         allocate(address + ((uint64_t)i << 8), 256, 0);
         for (int k = 0; k < 8; k++)
             launch(0, 0);
-        uint64_t inner = record_span_begin(CAP_SOURCE_API, intern("inner"));
+        uint64_t inner = begin_span(CAP_SOURCE_API, intern("inner"));
         release(address + ((uint64_t)i << 8), 0);
-        record_span_end(inner);
-        record_span_end(outer);
+        end_span(inner);
+        end_span(outer);
     }
 }
 
