@@ -42,8 +42,10 @@ static inline void lock_take(_Atomic uint32_t *lock)
             return;
         cpu_relax();
     }
+    /* Looks again after a while: a wake-up that the kernel refuses (a filter of system calls) must not leave
+     * the program's thread here for good. */
     while (atomic_exchange_explicit(lock, 2, memory_order_acquire) != 0)
-        futex_wait(lock, 2, 0);
+        futex_wait(lock, 2, 20 * 1000 * 1000);
 }
 
 static inline void lock_give(_Atomic uint32_t *lock)
