@@ -21,6 +21,6 @@ static inline void cancel_release(const int *past)
     pthread_setcancelstate(*past, &held);
 }
 
-#define CANCEL_HELD __attribute__((cleanup(cancel_release))) const int cancel_past = cancel_hold()
+#define CANCEL_HELD __attribute__((cleanup(cancel_release), unused)) const int cancel_past = cancel_hold()
 
 #endif

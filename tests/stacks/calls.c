@@ -12,7 +12,11 @@
 
 #include "tests/programs/target.h"
 
+#ifdef __clang__ /* knows no noclone, and makes no clones */
+#define FRAME __attribute__((noinline))
+#else
 #define FRAME __attribute__((noinline, noclone))
+#endif
 /* Behind a call: it is not the function's last word, so the function stays on the stack. */
 #define STAYS() __asm__ volatile("" ::: "memory")
 

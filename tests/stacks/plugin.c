@@ -4,7 +4,12 @@
 
 static CUdeviceptr last;
 
-__attribute__((noinline, noclone)) static void plugin_helper(size_t bytes)
+#ifdef __clang__ /* knows no noclone, and makes no clones */
+#define FRAME __attribute__((noinline))
+#else
+#define FRAME __attribute__((noinline, noclone))
+#endif
+FRAME static void plugin_helper(size_t bytes)
 {
     cuMemAlloc(&last, bytes);
     __asm__ volatile("" ::: "memory");

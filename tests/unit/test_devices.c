@@ -43,8 +43,8 @@ static void other_forms(void **state)
         "{\"cuda\":{}}",
         "{\"cuda\":{\"devices\":{}}}",
         "{\"cuda\":{\"devices\":[]}}",
-        "{\"cuda\":{\"devices\":[1,null,{},{\"device\":\"cuda:0\"},{\"name\":\"A\"},{\"device\":1,\"name\":"
-        "\"A\"}]}}",
+        "{\"cuda\":{\"devices\":[1,null,{},{\"device\":\"cuda:0\"},{\"name\":\"A\"}]}}",
+        "{\"cuda\":{\"devices\":[{\"device\":1,\"name\":\"A\"},{\"device\":\"cuda:0\",\"name\":[]}]}}",
         "{\"cuda\":{\"devices\":[{\"device\":\"\",\"name\":\"A\"},{\"device\":\"cuda:0\",\"name\":\"\"}]}}",
         "{\"cuda\":{\"devices\":[{\"device\":\"a device whose name has thirty-two\",\"name\":\"A\"}]}}",
         "{\"cuda\":",
