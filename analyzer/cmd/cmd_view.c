@@ -6,7 +6,7 @@
 #include "analyzer/cmd/output.h"
 #include "analyzer/cmd/page_documents.h"
 
-static const struct input_needs needs = {.extras = true, .augmented = true};
+static const struct input_needs needs = {.extras = true, .work = true, .augmented = true};
 
 static int write_page(const struct arguments *arguments, struct command_input *input,
                       struct command_input *against, struct cg_error *error)

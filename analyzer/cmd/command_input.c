@@ -319,12 +319,18 @@ int command_input_open(const char *path, struct input_needs needs, struct comman
                          "%s: a bundle, whose Nsight reports are in it: leave --nsight-dir out",
                          input->requested_path);
     if (status == 0) status = load(input, needs, error);
+    if (status == 0 && needs.work &&
+        !(device_work_make(input->trace, &input->work) &&
+          suspects_make(input->trace, &input->work, &input->suspects)))
+        status = cg_out_of_memory(error);
     if (status != 0) command_input_close(input);
     return status;
 }
 
 void command_input_close(struct command_input *input)
 {
+    suspects_free(&input->suspects);
+    device_work_free(&input->work);
     if (input->evidence_made) evidence_free(&input->evidence);
     trace_free(input->trace);
     if (input->bundle_open) bundle_close(&input->bundle);

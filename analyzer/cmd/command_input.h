@@ -4,6 +4,7 @@
 
 #include "analyzer/evidence/bundle.h"
 #include "analyzer/evidence/evidence.h"
+#include "analyzer/planes/suspects.h"
 
 struct command_input {
     char *requested_path;   /* as given, or found */
@@ -15,12 +16,15 @@ struct command_input {
     struct cg_trace *trace; /* NULL when a bundle's evidence says all that is needed */
     struct evidence evidence;
     uint64_t out_of_memory_count; /* the trace's, kept when it is not */
+    struct device_work work;      /* both only when asked for */
+    struct suspects suspects;
     bool bundle_open, evidence_made;
 };
 
 /* What a command needs of its input. */
 struct input_needs {
     bool extras;            /* fields beyond the format */
+    bool work;              /* devices' work and suspects, made once for all that read them; needs extras */
     unsigned parts;         /* EVIDENCE_NODES, EVIDENCE_EDGES */
     const char *nsight_dir; /* reports to read with a raw trace; NULL: none */
     bool augmented;         /* a raw trace beside evidence or reports is taken too (doc/spec/cli.md 2.4) */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analyzer/cmd/query.h"
+#include "analyzer/cmd/suspect_view.h"
 #include "analyzer/cmd/tops.h"
 
 struct top_list {
@@ -16,7 +17,8 @@ static int prepare(struct query *query, enum top_kind kind, struct cg_error *err
 {
     struct tops *tops = calloc(1, sizeof *tops);
     query->state = tops;
-    if (tops && tops_make(query->input->trace, kind, tops)) return 0;
+    if (tops && tops_make(query->input->trace, &query->input->work, &query->input->suspects, kind, tops))
+        return 0;
     free(tops);
     return cg_out_of_memory(error);
 }
@@ -56,29 +58,6 @@ static void emit_tally(struct json_doc *doc, const void *object, uint64_t i)
     doc_object_end(doc);
 }
 
-static void emit_suspects(struct json_doc *doc, const struct tops *tops)
-{
-    uint64_t count = tops->intervals - tops->intervals_used;
-    doc_object(doc);
-    doc_member_u64(doc, "count", count);
-    doc_key(doc, "share");
-    if (tops->intervals > 0)
-        doc_double(doc, (double)count / (double)tops->intervals);
-    else
-        doc_null(doc);
-    doc_key(doc, "rules");
-    doc_array(doc);
-    for (unsigned i = 0; i < SUSPECT_RULE_COUNT; i++) {
-        doc_object(doc);
-        doc_member_string(doc, "rule", suspect_rules[i].rule);
-        doc_member_u64(doc, "count", tops->suspects[i]);
-        doc_member_string(doc, "meaning", suspect_rules[i].meaning);
-        doc_object_end(doc);
-    }
-    doc_array_end(doc);
-    doc_object_end(doc);
-}
-
 static void emit_tops(struct json_doc *doc, const struct query *query, enum top_kind kind,
                       const char *definition)
 {
@@ -93,14 +72,14 @@ static void emit_tops(struct json_doc *doc, const struct query *query, enum top_
     }
     doc_member_u64(doc, "calls", tops->calls);
     doc_member_u64(doc, "calls_timed", tops->calls_timed);
-    doc_member_u64(doc, "intervals", tops->intervals);
+    doc_member_u64(doc, "intervals", tops->tally.records);
     doc_member_u64(doc, "unassigned_intervals", tops->unassigned);
     doc_key(doc, "by_device_time");
     emit_bounded(doc, tops->device.count, QUERY_ROWS, emit_tally, &device);
     doc_key(doc, "by_host_time");
     emit_bounded(doc, tops->host.count, QUERY_ROWS, emit_tally, &host);
     doc_key(doc, "suspects");
-    emit_suspects(doc, tops);
+    emit_suspect_tally(doc, SUSPECT_INTERVALS, &tops->tally);
     doc_object_end(doc);
 }
 
@@ -120,7 +99,7 @@ static void emit_tops(struct json_doc *doc, const struct query *query, enum top_
     }                                                                                                        \
     const struct query_kind query_##symbol = {.name = wire,                                                  \
                                               .about = sentence,                                             \
-                                              .needs = {.extras = true},                                     \
+                                              .needs = {.extras = true, .work = true},                       \
                                               .rows = "*",                                                   \
                                               .prepare = prepare_##symbol,                                   \
                                               .release = release,                                            \

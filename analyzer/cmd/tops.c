@@ -3,56 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/planes/correlation.h"
-
-#define SUSPECT_TEXT(constant, rule, meaning) {rule, meaning},
-const struct suspect_rule_text suspect_rules[SUSPECT_RULE_COUNT] = {SUSPECT_RULES(SUSPECT_TEXT)};
-
-enum { NOT_SUSPECT = SUSPECT_RULE_COUNT };
-enum { OVERLAP_TOLERANCE_NS = 1000 };
-
-/* ---- what an interval or a call is ---- */
-
-static bool contains(struct cg_text text, const char *part)
-{
-    return text.bytes && memmem(text.bytes, text.length, part, strlen(part)) != NULL;
-}
-
-static bool is_launch(const struct cg_trace *trace, uint32_t op)
-{
-    return trace->op.grid[op].count > 0;
-}
-
-static bool is_copy(const struct cg_trace *trace, uint32_t op)
-{
-    struct cg_text api = trace_text(trace, trace->op.api[op]);
-    return contains(api, "Memcpy") || contains(api, "Memset");
-}
-
-enum class { CLASS_UNKNOWN, CLASS_KERNEL, CLASS_COPY, CLASS_OTHER };
-
-/* What the interval says of itself counts; else what the call that issued it was. */
-static enum class class_of(const struct cg_trace *trace, size_t row, uint32_t op) {
-    cg_str activity = trace->device_interval.activity[row]; struct cg_text text = trace_text(trace, activity);
-    if (activity != CG_ABSENT) return contains(text, "kernel") ? CLASS_KERNEL
-    : contains(text, "memcpy") || contains(text, "memset")     ? CLASS_COPY
-                                                               : CLASS_OTHER;
-    if (op == CG_NONE) return CLASS_UNKNOWN;
-    return is_launch(trace, op) ? CLASS_KERNEL
-           : is_copy(trace, op) ? CLASS_COPY
-                                : CLASS_OTHER;
-}
-
 /* The class that a kind looks at; for calls it is any work that a call issued. */
-static bool is_wanted(enum top_kind kind, enum class class, uint32_t op)
+static bool is_wanted(enum top_kind kind, enum work_class class, uint32_t op)
 {
     if (kind == TOP_API) return op != CG_NONE;
-    return class == (kind == TOP_KERNELS ? CLASS_KERNEL : CLASS_COPY);
+    return class == (kind == TOP_KERNELS ? WORK_KERNEL : WORK_COPY);
 }
 
-static bool is_unassigned(enum top_kind kind, enum class class, uint32_t op)
+static bool is_unassigned(enum top_kind kind, enum work_class class, uint32_t op)
 {
-    return kind == TOP_API ? op == CG_NONE : class == CLASS_UNKNOWN;
+    return kind == TOP_API ? op == CG_NONE : class == WORK_UNKNOWN;
 }
 
 /* ---- tallies ---- */
@@ -144,101 +104,6 @@ static void sort_tallies(const struct cg_trace *trace, struct tallies *tallies)
         qsort_r(tallies->rows, tallies->count, sizeof *tallies->rows, compare_tallies, (void *)trace);
 }
 
-/* ---- suspects ---- */
-
-struct suspect_search {
-    const struct cg_device_intervals *interval;
-    const uint8_t *kernel;
-    uint8_t *rule; /* by interval: enum suspect_rule, or NOT_SUSPECT */
-    uint32_t *order;
-    uint64_t run_ns;
-};
-
-static int compare_places(const void *left, const void *right, void *context)
-{
-    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    const struct cg_device_intervals *interval = context;
-    if (interval->device[a] != interval->device[b]) return interval->device[a] < interval->device[b] ? -1 : 1;
-    if (interval->clock_id[a] != interval->clock_id[b])
-        return interval->clock_id[a] < interval->clock_id[b] ? -1 : 1;
-    if (interval->stream_id[a] != interval->stream_id[b])
-        return interval->stream_id[a] < interval->stream_id[b] ? -1 : 1;
-    if (interval->start_ns[a] != interval->start_ns[b])
-        return interval->start_ns[a] < interval->start_ns[b] ? -1 : 1;
-    return (a > b) - (a < b);
-}
-
-static bool same_clock(const struct cg_device_intervals *interval, uint32_t a, uint32_t b)
-{
-    return interval->device[a] == interval->device[b] && interval->clock_id[a] == interval->clock_id[b];
-}
-
-/* Intervals of one clock, order[from .. to-1]: starts of 0 that stand alone. */
-static void find_no_start(struct suspect_search *search, size_t from, size_t to)
-{
-    const struct cg_device_intervals *interval = search->interval;
-    uint64_t earliest = UINT64_MAX;
-    for (size_t i = from; i < to; i++) {
-        uint64_t start = interval->start_ns[search->order[i]];
-        if (start > 0 && start < earliest) earliest = start;
-    }
-    if (earliest == UINT64_MAX || earliest <= search->run_ns) return;
-    for (size_t i = from; i < to; i++)
-        if (interval->start_ns[search->order[i]] == 0) search->rule[search->order[i]] = SUSPECT_NO_START;
-}
-
-static uint64_t slack(const struct cg_device_intervals *interval, uint32_t row)
-{
-    return interval->uncertainty_ns_set[row] ? interval->uncertainty_ns[row] : 0;
-}
-
-/* Kernels of one stream follow one another; what is suspect already is no measure for the next. */
-static void find_overlaps(struct suspect_search *search, size_t count)
-{
-    const struct cg_device_intervals *interval = search->interval;
-    uint32_t before = CG_NONE;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t row = search->order[i];
-        if (search->rule[row] != NOT_SUSPECT || !search->kernel[row]) continue;
-        if (before != CG_NONE && same_clock(interval, before, row) &&
-            interval->stream_id[before] == interval->stream_id[row]) {
-            uint64_t end = cg_sat_add(interval->start_ns[before], interval->duration_ns[before]);
-            uint64_t over = cg_sat_sub(end, interval->start_ns[row]);
-            uint64_t allowed =
-                cg_sat_add(cg_sat_add(slack(interval, before), slack(interval, row)), OVERLAP_TOLERANCE_NS);
-            if (over > allowed) {
-                search->rule[row] = SUSPECT_OVERLAP;
-                continue;
-            }
-        }
-        before = row;
-    }
-}
-
-static bool find_suspects(const struct cg_trace *trace, const uint8_t *kernel, uint8_t *rule)
-{
-    const struct cg_device_intervals *interval = &trace->device_interval;
-    struct suspect_search search = {.interval = interval,
-                                    .kernel = kernel,
-                                    .rule = rule,
-                                    .order = malloc((interval->rows + 1) * sizeof *search.order),
-                                    .run_ns = trace->terminal.timestamp_ns};
-    if (!search.order) return false;
-    for (size_t i = 0; i < interval->rows; i++) {
-        rule[i] = interval->duration_ns[i] > search.run_ns ? SUSPECT_LONGER_THAN_RUN : NOT_SUSPECT;
-        search.order[i] = (uint32_t)i;
-    }
-    qsort_r(search.order, interval->rows, sizeof *search.order, compare_places, (void *)interval);
-    for (size_t from = 0, to; from < interval->rows; from = to) {
-        for (to = from + 1; to < interval->rows; to++)
-            if (!same_clock(interval, search.order[from], search.order[to])) break;
-        find_no_start(&search, from, to);
-    }
-    find_overlaps(&search, interval->rows);
-    free(search.order);
-    return true;
-}
-
 /* ---- the tops ---- */
 
 static cg_str call_name(const struct cg_trace *trace, uint32_t op)
@@ -269,46 +134,36 @@ static bool add_interval(const struct cg_trace *trace, enum top_kind kind, size_
     return tally_add(map, &sample);
 }
 
-static bool add_intervals(const struct cg_trace *trace, enum top_kind kind, const uint32_t *issuer,
-                          uint8_t *timed, struct tops *tops)
+static bool add_intervals(const struct cg_trace *trace, const struct device_work *work,
+                          const struct suspects *suspects, enum top_kind kind, uint8_t *timed,
+                          struct tops *tops)
 {
-    size_t rows = trace->device_interval.rows;
-    uint8_t *class = malloc(3 * rows + 1), *kernel = class + rows, *rule = kernel + rows;
+    const struct cg_device_intervals *interval = &trace->device_interval;
     struct tally_map map = {.tallies = &tops->device};
-    if (!class) return false;
-    for (size_t i = 0; i < rows; i++) {
-        uint32_t op = issuer[i];
-        class[i] = (uint8_t)class_of(trace, i, op);
-        kernel[i] = class[i] == CLASS_KERNEL;
-        tops->unassigned += is_unassigned(kind, class[i], op);
-    }
-    bool good = find_suspects(trace, kernel, rule);
-    for (size_t i = 0; i < rows && good; i++) {
-        uint32_t op = issuer[i];
-        if (!is_wanted(kind, class[i], op)) continue;
-        tops->intervals++;
-        if (rule[i] != NOT_SUSPECT) {
-            tops->suspects[rule[i]]++;
-            continue;
-        }
-        tops->intervals_used++;
+    bool good = true;
+    for (size_t i = 0; i < interval->rows && good; i++) {
+        enum work_class class = (enum work_class)work->class[i];
+        uint32_t op = work->issuer[i];
+        tops->unassigned += is_unassigned(kind, class, op);
+        if (!is_wanted(kind, class, op)) continue;
+        suspect_tally_add(&tops->tally, suspects, SUSPECT_INTERVALS, i, interval->duration_ns[i]);
+        if (suspect_is(suspects, SUSPECT_INTERVALS, i)) continue;
         if (op != CG_NONE) timed[op] = 1;
         good = add_interval(trace, kind, i, op, &map);
     }
-    free(class);
     free(map.slots);
     return good;
 }
 
-static bool add_calls(const struct cg_trace *trace, enum top_kind kind, const uint8_t *timed,
-                      struct tops *tops)
+static bool add_calls(const struct cg_trace *trace, const struct device_work *work, enum top_kind kind,
+                      const uint8_t *timed, struct tops *tops)
 {
     const struct cg_ops *op = &trace->op;
     struct tally_map map = {.tallies = &tops->host};
     bool good = true;
     for (uint32_t i = 0; i < op->rows && good; i++) {
-        if (kind == TOP_KERNELS && !is_launch(trace, i)) continue;
-        if (kind == TOP_COPIES && !is_copy(trace, i)) continue;
+        if (kind == TOP_KERNELS && work->op_class[i] != WORK_KERNEL) continue;
+        if (kind == TOP_COPIES && work->op_class[i] != WORK_COPY) continue;
         tops->calls++;
         tops->calls_timed += timed[i];
         struct tally sample = {.name = kind == TOP_KERNELS ? op->op_name[i] : call_name(trace, i),
@@ -322,14 +177,13 @@ static bool add_calls(const struct cg_trace *trace, enum top_kind kind, const ui
     return good;
 }
 
-bool tops_make(const struct cg_trace *trace, enum top_kind kind, struct tops *tops)
+bool tops_make(const struct cg_trace *trace, const struct device_work *work, const struct suspects *suspects,
+               enum top_kind kind, struct tops *tops)
 {
     *tops = (struct tops){0};
-    uint32_t *issuer;
     uint8_t *timed = calloc(trace->op.rows + 1, 1);
-    bool good = correlation_issuers(trace, &issuer) && timed &&
-                add_intervals(trace, kind, issuer, timed, tops) && add_calls(trace, kind, timed, tops);
-    free(issuer);
+    bool good = timed && add_intervals(trace, work, suspects, kind, timed, tops) &&
+                add_calls(trace, work, kind, timed, tops);
     free(timed);
     if (!good) {
         tops_free(tops);

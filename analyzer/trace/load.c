@@ -209,8 +209,8 @@ static int take_line_record(struct loader *loader, const char *line, const char 
     loader->waiting_count++;
     /* Alone in their batch: whether a record may follow, and which schema holds, must be known before the
      * next line. */
-    if (waiting->kind == CG_KIND_META && loader->trace->devices == NULL &&
-        !devices_read(begin, (size_t)(*next - begin), &loader->trace->devices))
+    if (waiting->kind == CG_KIND_META && !loader->trace->devices && !loader->trace->clocks &&
+        !devices_read(begin, (size_t)(*next - begin), &loader->trace->devices, &loader->trace->clocks))
         return no_memory(loader);
     bool decisive = waiting->kind == CG_KIND_META || waiting->kind == CG_KIND_TERMINAL;
     bool full = loader->waiting_count == BATCH || loader->decoder.allocated >= BATCH_BYTES;

@@ -14,6 +14,7 @@ void trace_free(struct cg_trace *trace)
     columns_free(trace);
     stacks_free(trace->stacks);
     free(trace->devices);
+    free(trace->clocks);
     strings_free(trace->strings);
     free(trace);
 }

@@ -182,12 +182,13 @@ struct cg_trace {
     uint64_t *u64_pool;
     cg_str *str_pool;
     struct cg_strings *strings;
-    struct cg_stacks *stacks;   /* NULL: none */
-    struct cg_devices *devices; /* devices.h; NULL: the trace says nothing of them */
-    uint32_t *span_of_string;   /* for each string number: the row of the span with this id, else CG_NONE */
-    uint32_t span_strings;      /* entries there: texts that are interned later are ids of no span */
-    uint64_t latest_host_ns;    /* doc/spec/trace.md 6.3 */
-    uint64_t file_bytes;        /* bytes of the (decompressed) stream */
+    struct cg_stacks *stacks;        /* NULL: none */
+    struct cg_devices *devices;      /* devices.h; NULL: the trace says nothing of them */
+    struct cg_device_clocks *clocks; /* devices.h; NULL: it does not say where they stand */
+    uint32_t *span_of_string; /* for each string number: the row of the span with this id, else CG_NONE */
+    uint32_t span_strings;    /* entries there: texts that are interned later are ids of no span */
+    uint64_t latest_host_ns;  /* doc/spec/trace.md 6.3 */
+    uint64_t file_bytes;      /* bytes of the (decompressed) stream */
     /* Operations whose error is CG_OUT_OF_MEMORY; known without the extra fields too. */
     uint64_t out_of_memory_count;
 };
@@ -291,8 +292,8 @@ const struct cg_frame *trace_frame(const struct cg_trace *trace, uint32_t frame)
 /* The frame's source_count functions; NULL when there is none. */
 const struct cg_source *trace_frame_source(const struct cg_trace *trace, const struct cg_frame *frame);
 /* What people call the frame: the innermost function of its source with ` at file:line`, else its symbol,
- * demangled, else module+0xoffset, where of paths only the last part stands. Cut at size (1 or more), ended by
- * NUL; returns the length. */
+ * demangled, else module+0xoffset, where of paths only the last part stands. Cut at size (1 or more), ended
+ * by NUL; returns the length. */
 size_t trace_frame_name(const struct cg_trace *trace, uint32_t frame, char *text, size_t size);
 
 /* Arithmetic clamped to 2^64-1 and 0. */

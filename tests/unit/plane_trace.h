@@ -78,15 +78,27 @@ static inline void put_end(struct text *text, uint64_t time)
 }
 
 /* Reads the text and frees it; the test fails when the reader refuses it. */
-static inline struct cg_trace *load(struct text *text)
+static inline struct cg_trace *load_with(struct text *text, const struct cg_load_options *options)
 {
     struct cg_trace *trace = NULL;
     struct cg_error error = {0};
-    if (trace_load_bytes("test", text->bytes, text->length, NULL, &trace, &error) != 0)
+    if (trace_load_bytes("test", text->bytes, text->length, options, &trace, &error) != 0)
         fail_msg("%s", error.message);
     free(text->bytes);
     *text = (struct text){0};
     return trace;
+}
+
+static inline struct cg_trace *load(struct text *text)
+{
+    return load_with(text, NULL);
+}
+
+/* The same with the fields beyond the format. */
+static inline struct cg_trace *load_extras(struct text *text)
+{
+    const struct cg_load_options options = {.extras = true};
+    return load_with(text, &options);
 }
 
 static inline void expect_text(const struct cg_trace *trace, cg_str string, const char *expected)

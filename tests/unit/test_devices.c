@@ -13,8 +13,10 @@
 static struct cg_devices *read_text(const char *text)
 {
     struct cg_devices *devices = (struct cg_devices *)1;
+    struct cg_device_clocks *clocks = (struct cg_device_clocks *)1;
 
-    assert_true(devices_read(text, strlen(text), &devices));
+    assert_true(devices_read(text, strlen(text), &devices, &clocks));
+    assert_null(clocks);
     return devices;
 }
 
@@ -71,10 +73,41 @@ static void many(void **state)
     free(devices);
 }
 
+static void clocks(void **state)
+{
+    static const char text[] =
+        "{\"clock\":{\"source\":\"tsc\",\"devices\":{\"a\":[{\"device_ns\":10,\"host_ns\":20,\"uncertainty_"
+        "ns\":3}],"
+        "\"b\":[{\"device_ns\":10,\"host_ns\":20,\"uncertainty_ns\":3},{\"device_ns\":30,\"host_ns\":50,"
+        "\"uncertainty_ns\":4}],"
+        "\"turned\":[{\"device_ns\":10,\"host_ns\":20,\"uncertainty_ns\":3},{\"device_ns\":30,\"host_ns\":20,"
+        "\"uncertainty_ns\":4}],"
+        "\"none\":[],\"\":[{\"device_ns\":10,\"host_ns\":20,\"uncertainty_ns\":3}],"
+        "\"negative\":[{\"device_ns\":-1,\"host_ns\":20,\"uncertainty_ns\":3}],"
+        "\"text\":[{\"device_ns\":\"1\",\"host_ns\":20,\"uncertainty_ns\":3}],\"other\":7}}}";
+    struct cg_devices *devices;
+    struct cg_device_clocks *found;
+
+    (void)state;
+    assert_true(devices_read(text, strlen(text), &devices, &found));
+    assert_null(devices);
+    assert_non_null(found);
+    assert_int_equal(found->count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        const struct cg_device_clock *clock = &found->items[i];
+        assert_int_equal(clock->anchors[0].device_ns, 10);
+        assert_int_equal(clock->anchors[0].host_ns, 20);
+        assert_int_equal(clock->anchors[0].uncertainty_ns, 3);
+        assert_int_equal(clock->count, strcmp(clock->clock_id, "b") == 0 ? 2 : 1);
+        if (clock->count == 2) assert_int_equal(clock->anchors[1].host_ns, 50);
+    }
+    free(found);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(other_forms),
-                                       cmocka_unit_test(many)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(clocks), cmocka_unit_test(names),
+                                       cmocka_unit_test(other_forms), cmocka_unit_test(many)};
 
     return cmocka_run_group_tests_name("devices", tests, NULL, NULL);
 }

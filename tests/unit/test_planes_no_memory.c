@@ -5,6 +5,7 @@
 
 #include "analyzer/planes/activations.h"
 #include "analyzer/planes/planes.h"
+#include "analyzer/planes/suspects.h"
 
 #ifdef CAN_FAIL
 
@@ -17,6 +18,8 @@ struct planes {
     struct node_memory nodes;
     struct activations activations;
     struct trace_summary summary;
+    struct device_work work;
+    struct suspects suspects;
 };
 
 static void no_visit(void *context, const struct memory_point *point)
@@ -25,7 +28,7 @@ static void no_visit(void *context, const struct memory_point *point)
     (void)point;
 }
 
-/* The first four need nothing, the others what the first four made. */
+/* Each needs at most what the first four made. */
 static bool make_health(struct planes *planes)
 {
     return health_make(planes->trace, &planes->health);
@@ -41,6 +44,14 @@ static bool make_logical(struct planes *planes)
 static bool make_physical(struct planes *planes)
 {
     return physical_memory_make(planes->trace, &planes->physical);
+}
+static bool make_work(struct planes *planes)
+{
+    return device_work_make(planes->trace, &planes->work);
+}
+static bool make_suspects(struct planes *planes)
+{
+    return suspects_make(planes->trace, &planes->work, &planes->suspects);
 }
 static bool make_nodes(struct planes *planes)
 {
@@ -61,9 +72,9 @@ static bool make_activations(struct planes *planes)
     return activations_make(planes->trace, &inputs, &planes->activations);
 }
 
-static bool (*const makers[])(struct planes *planes) = {make_health,   make_timing,     make_logical,
-                                                        make_physical, make_nodes,      make_summary,
-                                                        make_points,   make_activations};
+static bool (*const makers[])(struct planes *planes) = {
+    make_health, make_timing,  make_logical, make_work,        make_physical,
+    make_nodes,  make_summary, make_points,  make_activations, make_suspects};
 #define MAKERS (sizeof makers / sizeof *makers)
 
 static void release(struct planes *planes)
@@ -74,6 +85,8 @@ static void release(struct planes *planes)
     physical_memory_free(&planes->physical);
     node_memory_free(&planes->nodes);
     activations_free(&planes->activations);
+    suspects_free(&planes->suspects);
+    device_work_free(&planes->work);
 }
 
 /* A little of everything, out of order, and enough lifetimes for the tree over time. */
@@ -106,13 +119,19 @@ static struct cg_trace *make_trace(void)
     for (unsigned i = 0; i < 3; i++) {
         put(&text,
             "{\"kind\":\"device_interval\",\"span_id\":\"s\",\"device\":\"d\",\"stream_id\":\"%u\","
-            "\"clock_id\":\"k\",\"backend\":\"b\",\"start_ns\":%u,\"duration_ns\":3}\n",
-            i, 9 - i);
-        put(&text, "{\"kind\":\"device_memory\",\"timestamp_ns\":%u,\"device\":\"d\",\"used_bytes\":1}\n",
+            "\"clock_id\":\"k\",\"backend\":\"b\",\"start_ns\":%u,\"duration_ns\":%u}\n",
+            i, 9 - i, i ? 3 : 1000);
+        put(&text,
+            "{\"kind\":\"device_memory\",\"timestamp_ns\":%u,\"device\":\"d\",\"used_bytes\":1,"
+            "\"capacity_bytes\":2}\n",
             9 - i);
     }
+    put_memory(&text, 62, "cuda:0", "huge", "huge", "s", 400, "alloc", "");
+    put_memory(&text, 63, "cuda:0", "huge", "huge", "s", 400, "free", "");
+    put(&text,
+        "{\"kind\":\"device_memory\",\"timestamp_ns\":1,\"device\":\"cuda:0\",\"capacity_bytes\":200}\n");
     put_end(&text, 100);
-    return load(&text);
+    return load_extras(&text);
 }
 
 static void test_each_allocation(void **state)
@@ -127,7 +146,7 @@ static void test_each_allocation(void **state)
         for (bool reached = true; reached; failing++) {
             struct planes planes = {.trace = trace};
             long before = held;
-            for (size_t i = 0; i < maker && i < 3; i++)
+            for (size_t i = 0; i < maker && i < 4; i++)
                 assert_true(makers[i](&planes));
             allowed = failing;
             bool made = makers[maker](&planes);

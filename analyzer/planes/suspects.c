@@ -1,0 +1,349 @@
+#include "analyzer/planes/suspects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/planes/array.h"
+#include "analyzer/planes/pair_map.h"
+
+#define RULE_TEXT(suffix, plane, rule, meaning) {rule, meaning, SUSPECT_##plane},
+const struct suspect_rule_text suspect_rules[SUSPECT_RULE_COUNT] = {SUSPECT_RULES(RULE_TEXT)};
+#define PLANE_KIND(suffix, kind, sum, share) kind,
+const char *const suspect_plane_kind[SUSPECT_PLANE_COUNT] = {SUSPECT_PLANES(PLANE_KIND)};
+
+enum { TOLERANCE_NS = 1000 };
+
+struct search {
+    const struct cg_trace *trace;
+    const struct device_work *work;
+    struct suspects *suspects;
+    bool failed; /* memory is short */
+};
+
+static size_t plane_rows(const struct cg_trace *trace, enum suspect_plane plane)
+{
+    switch (plane) {
+    case SUSPECT_INTERVALS:
+        return trace->device_interval.rows;
+    case SUSPECT_STORAGES:
+        return trace->memory.rows;
+    case SUSPECT_SAMPLES:
+    case SUSPECT_PLANE_COUNT:
+        break;
+    }
+    return trace->device_memory.rows;
+}
+
+static uint64_t amount_of(const struct cg_trace *trace, enum suspect_plane plane, size_t row)
+{
+    if (plane == SUSPECT_INTERVALS) return trace->device_interval.duration_ns[row];
+    bool alloc = plane == SUSPECT_STORAGES && trace->memory.action[row] == CG_ACTION_ALLOC;
+    return alloc ? trace->memory.bytes[row] : 0;
+}
+
+/* A record that is suspect already stays what it is. */
+static void mark(struct search *search, enum suspect_rule rule, size_t row, uint64_t excess)
+{
+    struct suspects *suspects = search->suspects;
+    enum suspect_plane plane = suspect_rules[rule].plane;
+    if (suspect_is(suspects, plane, row) || search->failed) return;
+    if (!suspects->rule[plane]) suspects->rule[plane] = array_zeroed(plane_rows(search->trace, plane), 1);
+    if (!suspects->rule[plane] ||
+        !array_room(&suspects->found, suspects->count, &suspects->room, sizeof *suspects->found)) {
+        search->failed = true;
+        return;
+    }
+    suspects->rule[plane][row] = (uint8_t)(rule + 1);
+    suspects->found[suspects->count++] = (struct suspect){(uint8_t)plane, (uint8_t)rule, (uint32_t)row,
+                                                          amount_of(search->trace, plane, row), excess};
+}
+
+/* ---- intervals ---- */
+
+/* How far the start may be too early, and the duration too long. */
+static uint64_t slack(const struct cg_device_intervals *interval, size_t row)
+{
+    return interval->uncertainty_ns_set[row] ? interval->uncertainty_ns[row] : 0;
+}
+
+static void find_longer_than_run(struct search *search)
+{
+    const struct cg_device_intervals *interval = &search->trace->device_interval;
+    uint64_t run = search->trace->terminal.timestamp_ns;
+    for (size_t row = 0; row < interval->rows; row++) {
+        if (interval->duration_ns[row] <= run) continue;
+        uint64_t excess = interval->duration_ns[row] - run;
+        if (excess > slack(interval, row)) mark(search, SUSPECT_LONGER_THAN_RUN, row, excess);
+    }
+}
+
+/* Starts of 0 that stand alone: the first intervals of each stream are the earliest. */
+static void find_no_start(struct search *search, const struct work_clock *clock)
+{
+    const struct cg_device_intervals *interval = &search->trace->device_interval;
+    const struct device_work *work = search->work;
+    const struct work_stream *streams = &work->streams[clock->first_stream];
+    uint64_t earliest = UINT64_MAX;
+    for (size_t i = 0; i < clock->stream_count; i++) {
+        size_t at = streams[i].first, end = at + streams[i].count;
+        while (at < end && interval->start_ns[work->order[at]] == 0)
+            at++;
+        if (at < end && interval->start_ns[work->order[at]] < earliest)
+            earliest = interval->start_ns[work->order[at]];
+    }
+    if (earliest == UINT64_MAX || earliest <= search->trace->terminal.timestamp_ns) return;
+    for (size_t i = 0; i < clock->stream_count; i++)
+        for (size_t at = streams[i].first, end = at + streams[i].count;
+             at < end && interval->start_ns[work->order[at]] == 0; at++)
+            mark(search, SUSPECT_NO_START, work->order[at], 0);
+}
+
+static void find_before_launch(struct search *search)
+{
+    const struct cg_trace *trace = search->trace;
+    const struct cg_device_intervals *interval = &trace->device_interval;
+    const struct device_work *work = search->work;
+    for (size_t row = 0; trace->clocks && row < interval->rows; row++) {
+        uint32_t op = work->issuer[row];
+        const struct cg_device_clock *anchors = work->clocks[work->streams[work->stream[row]].clock].anchors;
+        if (op == CG_NONE || !anchors || suspect_is(search->suspects, SUSPECT_INTERVALS, row)) continue;
+        struct host_time start = device_clock_host(anchors, interval->start_ns[row]);
+        __int128 early = trace->op.timestamp_ns[op] - start.ns;
+        uint64_t allowed = cg_sat_add(cg_sat_add(start.uncertainty_ns, slack(interval, row)), TOLERANCE_NS);
+        search->suspects->launches_compared++;
+        if (early > allowed)
+            mark(search, SUSPECT_BEFORE_LAUNCH, row, early > UINT64_MAX ? UINT64_MAX : (uint64_t)early);
+    }
+}
+
+/* By how much a runs on after b, which begins later, has begun, beyond what is allowed; 0: not. */
+static uint64_t overlap(const struct cg_device_intervals *interval, uint32_t a, uint32_t b)
+{
+    uint64_t end = cg_sat_add(interval->start_ns[a], interval->duration_ns[a]);
+    uint64_t allowed = cg_sat_add(cg_sat_add(slack(interval, a), slack(interval, b)), TOLERANCE_NS);
+    uint64_t over = cg_sat_sub(end, interval->start_ns[b]);
+    return over > allowed ? over : 0;
+}
+
+static bool is_judged(const struct search *search, uint32_t row)
+{
+    return search->work->class[row] == WORK_KERNEL && !suspect_is(search->suspects, SUSPECT_INTERVALS, row);
+}
+
+/* The place of the next kernel of the stream from a place on. */
+static size_t next_kernel(const struct search *search, size_t at, size_t end)
+{
+    while (at < end && !is_judged(search, search->work->order[at]))
+        at++;
+    return at;
+}
+
+/* Kernels of one stream follow one another; what is suspect already is no measure for the next. */
+static void find_overlaps(struct search *search, const struct work_stream *stream)
+{
+    const struct cg_device_intervals *interval = &search->trace->device_interval;
+    const uint32_t *order = search->work->order;
+    size_t end = stream->first + stream->count, at = next_kernel(search, stream->first, end);
+    uint32_t before = at < end ? order[at] : CG_NONE;
+    for (at = at < end ? next_kernel(search, at + 1, end) : end; at < end;) {
+        uint32_t row = order[at];
+        uint64_t over = overlap(interval, before, row);
+        size_t next = next_kernel(search, at + 1, end);
+        at = next;
+        if (over == 0) {
+            before = row;
+        } else if (next < end && overlap(interval, before, order[next]) &&
+                   !overlap(interval, row, order[next])) {
+            mark(search, SUSPECT_OVERLAP, before, over);
+            before = row;
+        } else {
+            mark(search, SUSPECT_OVERLAP, row, over);
+        }
+    }
+}
+
+static void find_intervals(struct search *search)
+{
+    find_longer_than_run(search);
+    for (size_t i = 0; i < search->work->clock_count; i++)
+        find_no_start(search, &search->work->clocks[i]);
+    find_before_launch(search);
+    for (size_t i = 0; i < search->work->stream_count; i++)
+        find_overlaps(search, &search->work->streams[i]);
+}
+
+/* ---- storages ---- */
+
+/* Kinds of memory that need not lie on the device. */
+static const char *const elsewhere[] = {"managed", "host", "registered"};
+
+static bool lies_elsewhere(const struct cg_trace *trace, size_t row)
+{
+    struct cg_text kind = trace_text(trace, trace->memory.memory_kind[row]);
+    for (size_t i = 0; kind.bytes && i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (kind.length == strlen(elsewhere[i]) && memcmp(kind.bytes, elsewhere[i], kind.length) == 0)
+            return true;
+    return false;
+}
+
+static bool is_cuda(struct cg_text device)
+{
+    return device.length > 5 && memcmp(device.bytes, "cuda:", 5) == 0;
+}
+
+static bool find_larger_than_device(struct search *search)
+{
+    const struct cg_trace *trace = search->trace;
+    const struct cg_device_memory *samples = &trace->device_memory;
+    struct pair_map numbers = {0}; /* (device, 0) to its capacity's place */
+    uint64_t *capacity = NULL;
+    size_t room = 0;
+    for (size_t i = 0; i < samples->rows; i++) {
+        bool made;
+        if (!samples->capacity_bytes_set[i] || samples->capacity_bytes[i] == 0) continue;
+        struct pair_entry *entry = pair_map_insert(&numbers, samples->device[i], 0, &made);
+        if (!entry || !array_room(&capacity, numbers.count, &room, sizeof *capacity)) goto failed;
+        if (made) {
+            entry->value = (uint32_t)numbers.count - 1;
+            capacity[entry->value] = 0;
+        }
+        if (samples->capacity_bytes[i] > capacity[entry->value])
+            capacity[entry->value] = samples->capacity_bytes[i];
+    }
+    for (size_t row = 0; numbers.count > 0 && row < trace->memory.rows; row++) {
+        if (trace->memory.action[row] != CG_ACTION_ALLOC) continue;
+        const struct pair_entry *entry = pair_map_find(&numbers, trace->memory.device[row], 0);
+        if (!entry || trace->memory.bytes[row] <= capacity[entry->value] || lies_elsewhere(trace, row) ||
+            !is_cuda(trace_text(trace, trace->memory.device[row])))
+            continue;
+        mark(search, SUSPECT_LARGER_THAN_DEVICE, row, trace->memory.bytes[row] - capacity[entry->value]);
+    }
+    pair_map_free(&numbers);
+    free(capacity);
+    return true;
+failed:
+    pair_map_free(&numbers);
+    free(capacity);
+    return false;
+}
+
+static void find_no_time(struct search *search)
+{
+    const struct cg_trace *trace = search->trace;
+    for (size_t row = 0; row < trace->memory.rows; row++) {
+        if (trace->memory.timestamp_ns[row] > 0 || trace->memory.preexisting[row]) continue;
+        uint32_t span = trace_span(trace, trace->memory.span_id[row]);
+        if (span != CG_NONE && trace->span.start_ns[span] > 0)
+            mark(search, SUSPECT_NO_TIME, row, trace->span.start_ns[span]);
+    }
+}
+
+/* A storage is left out whole. Its records stand in the file in the order in which they happened. */
+static bool find_partners(struct search *search)
+{
+    const struct cg_memory *records = &search->trace->memory;
+    struct pair_map live = {0}; /* (device, storage) to the row of its allocation */
+    bool ok = true;
+    for (uint32_t row = 0; ok && search->suspects->rule[SUSPECT_STORAGES] && row < records->rows; row++) {
+        struct pair_entry *entry;
+        if (records->action[row] == CG_ACTION_ALLOC) {
+            entry = pair_map_insert(&live, records->device[row], records->storage_id[row], NULL);
+            ok = entry != NULL;
+            if (ok) entry->value = row;
+            continue;
+        }
+        entry = pair_map_find(&live, records->device[row], records->storage_id[row]);
+        if (!entry) continue;
+        if (suspect_is(search->suspects, SUSPECT_STORAGES, entry->value))
+            mark(search, SUSPECT_PARTNER, row, 0);
+        else if (suspect_is(search->suspects, SUSPECT_STORAGES, row))
+            mark(search, SUSPECT_PARTNER, entry->value, 0);
+        pair_map_remove(&live, entry);
+    }
+    pair_map_free(&live);
+    return ok;
+}
+
+static bool find_storages(struct search *search)
+{
+    find_no_time(search);
+    return find_larger_than_device(search) && find_partners(search);
+}
+
+/* ---- samples ---- */
+
+static void find_samples(struct search *search)
+{
+    const struct cg_device_memory *samples = &search->trace->device_memory;
+    for (size_t row = 0; row < samples->rows; row++) {
+        uint64_t capacity = samples->capacity_bytes[row], used = 0, unused = 0;
+        if (!samples->capacity_bytes_set[row] || capacity == 0) continue;
+        if (samples->used_bytes_set[row]) used = samples->used_bytes[row];
+        if (samples->free_bytes_set[row]) unused = samples->free_bytes[row];
+        uint64_t most = used > unused ? used : unused;
+        if (most > capacity) mark(search, SUSPECT_MORE_THAN_CAPACITY, row, most - capacity);
+    }
+}
+
+/* ---- all of them ---- */
+
+static int compare_suspects(const void *left, const void *right)
+{
+    const struct suspect *a = left, *b = right;
+    if (a->plane != b->plane) return a->plane < b->plane ? -1 : 1;
+    if (a->amount != b->amount) return a->amount > b->amount ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+void suspect_tally_add(struct suspect_tally *tally, const struct suspects *suspects, enum suspect_plane plane,
+                       size_t row, uint64_t amount)
+{
+    tally->records++;
+    tally->amount = cg_sat_add(tally->amount, amount);
+    if (!suspect_is(suspects, plane, row)) return;
+    tally->suspects++;
+    tally->suspect_amount = cg_sat_add(tally->suspect_amount, amount);
+    tally->by_rule[suspects->rule[plane][row] - 1]++;
+}
+
+/* What is summed up of them. */
+static void sum_up(const struct cg_trace *trace, const struct device_work *work, struct suspects *suspects)
+{
+    for (enum suspect_plane plane = 0; plane < SUSPECT_PLANE_COUNT; plane++)
+        for (size_t row = 0, rows = plane_rows(trace, plane); row < rows; row++)
+            suspect_tally_add(&suspects->tally[plane], suspects, plane, row, amount_of(trace, plane, row));
+    for (size_t i = 0; i < suspects->count; i++) {
+        const struct suspect *suspect = &suspects->found[i];
+        if (suspect->plane != SUSPECT_INTERVALS) continue;
+        struct suspect_clock *clock = &suspects->clocks[work->streams[work->stream[suspect->row]].clock];
+        clock->count++;
+        clock->duration_ns = cg_sat_add(clock->duration_ns, suspect->amount);
+    }
+}
+
+bool suspects_make(const struct cg_trace *trace, const struct device_work *work, struct suspects *suspects)
+{
+    struct search search = {.trace = trace, .work = work, .suspects = suspects};
+    *suspects = (struct suspects){.clocks = array_zeroed(work->clock_count, sizeof *suspects->clocks)};
+    if (!suspects->clocks) return false;
+    find_intervals(&search);
+    search.failed |= !find_storages(&search);
+    find_samples(&search);
+    if (search.failed) {
+        suspects_free(suspects);
+        return false;
+    }
+    if (suspects->count > 1)
+        qsort(suspects->found, suspects->count, sizeof *suspects->found, compare_suspects);
+    sum_up(trace, work, suspects);
+    return true;
+}
+
+void suspects_free(struct suspects *suspects)
+{
+    for (enum suspect_plane plane = 0; plane < SUSPECT_PLANE_COUNT; plane++)
+        free(suspects->rule[plane]);
+    free(suspects->found);
+    free(suspects->clocks);
+    *suspects = (struct suspects){0};
+}
