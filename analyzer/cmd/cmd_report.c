@@ -35,7 +35,10 @@ static int write_page(const struct cg_trace *trace, const struct evidence *evide
     char here[] = ".", name[] = "trace.jsonl";
     struct command_input input = {
         .requested_path = here, .trace_path = name, .trace = (struct cg_trace *)trace, .evidence = *evidence};
-    return page_documents_write(&input, here, NULL, VIEWER_SIZE, sink, context, error);
+    int status = command_input_work(&input, error);
+    if (status == 0) status = page_documents_write(&input, here, NULL, VIEWER_SIZE, sink, context, error);
+    command_input_work_free(&input);
+    return status;
 }
 
 static int run(const struct arguments *arguments, struct cg_error *error)

@@ -302,6 +302,20 @@ int command_input_extras(const struct command_input *input, struct cg_trace **tr
     return status;
 }
 
+int command_input_work(struct command_input *input, struct cg_error *error)
+{
+    if (!device_work_make(input->trace, &input->work)) return cg_out_of_memory(error);
+    if (suspects_make(input->trace, &input->work, &input->suspects)) return 0;
+    device_work_free(&input->work);
+    return cg_out_of_memory(error);
+}
+
+void command_input_work_free(struct command_input *input)
+{
+    suspects_free(&input->suspects);
+    device_work_free(&input->work);
+}
+
 int command_input_open(const char *path, struct input_needs needs, struct command_input *input,
                        struct cg_error *error)
 {
@@ -319,18 +333,14 @@ int command_input_open(const char *path, struct input_needs needs, struct comman
                          "%s: a bundle, whose Nsight reports are in it: leave --nsight-dir out",
                          input->requested_path);
     if (status == 0) status = load(input, needs, error);
-    if (status == 0 && needs.work &&
-        !(device_work_make(input->trace, &input->work) &&
-          suspects_make(input->trace, &input->work, &input->suspects)))
-        status = cg_out_of_memory(error);
+    if (status == 0 && needs.work) status = command_input_work(input, error);
     if (status != 0) command_input_close(input);
     return status;
 }
 
 void command_input_close(struct command_input *input)
 {
-    suspects_free(&input->suspects);
-    device_work_free(&input->work);
+    command_input_work_free(input);
     if (input->evidence_made) evidence_free(&input->evidence);
     trace_free(input->trace);
     if (input->bundle_open) bundle_close(&input->bundle);

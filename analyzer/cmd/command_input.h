@@ -38,6 +38,11 @@ struct input_needs {
 int command_input_open(const char *path, struct input_needs needs, struct command_input *input,
                        struct cg_error *error);
 void command_input_close(struct command_input *input);
+/* What needs.work stands for, for an input that was not opened so: work and suspects of its trace, which has
+ * its extra fields. command_input_close() gives them back; the other one is for an input that is not closed.
+ * 0 or the status of *error. */
+int command_input_work(struct command_input *input, struct cg_error *error);
+void command_input_work_free(struct command_input *input);
 /* Loads the trace of an input that is not standard input once more, with its extra fields: *trace is the
  * caller's. 0 or the status of *error. */
 int command_input_extras(const struct command_input *input, struct cg_trace **trace, struct cg_error *error);
