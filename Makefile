@@ -8,6 +8,7 @@ CC      ?= cc
 CXX     ?= c++
 PYTHON  ?= python3
 VERSION := $(shell cat VERSION)
+MACHINE := $(shell $(CC) -dumpmachine 2>/dev/null)
 # Of the table that the library exports, cgtrace_api_1; what is added to its end does not change it.
 ABI     := 1
 
@@ -49,7 +50,7 @@ $(BUILD)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -c -o $@ $<
 # Built twice, for the processors that have these instructions and for all.
-ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
+ifneq ($(filter x86_64%,$(MACHINE)),)
 $(BUILD)/obj/analyzer/trace/members_avx2.o: ALL_CFLAGS += -mavx2 -mbmi -mbmi2
 endif
 # cuda.h renames functions with macros; the hooks name symbols, and take those macros back.
@@ -95,6 +96,7 @@ all: products $(EXTRA_TARGETS)
 deps:
 	@scripts/deps
 check: deps
+	@scripts/deps tests
 	@scripts/deps browser
 	@$(MAKE) --no-print-directory tests
 	@BUILD=$(BUILD) $(PYTHON) tests/run.py $(CHECK)

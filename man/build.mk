@@ -54,5 +54,6 @@ uninstall-man:
 
 # The documents against what they are of: pages, completions, links.
 check-docs: deps
+	@scripts/deps tests
 	@$(MAKE) --no-print-directory tests
 	@BUILD=$(BUILD) $(PYTHON) tests/run.py docs cli/t_man api/t_api

@@ -4,7 +4,7 @@ BENCH_DIR := $(BUILD)/bench
 
 $(BENCH_DIR)/bench_%: $(BUILD)/obj/tests/bench/bench_%.o $(BUILD)/libanalyzer.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
-	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
 
 BENCH_TARGETS += $(patsubst tests/bench/%.c,$(BENCH_DIR)/%,$(BENCH_SRC))
 
@@ -12,13 +12,13 @@ BENCH_TARGETS += $(patsubst tests/bench/%.c,$(BENCH_DIR)/%,$(BENCH_SRC))
 BENCH_TOOLS := $(BUILD)/bench-tools
 $(BENCH_TOOLS)/generate-trace: $(BUILD)/obj/tests/bench/generate_trace.o
 	@mkdir -p $(@D)
-	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^
 $(BENCH_TOOLS)/parse-simdjson: tests/bench/parse_simdjson.cc
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 $(OPT) -o $@ $< -lsimdjson
+	$(call say,LINK)$(CXX) -std=c++17 $(OPT) -o $@ $< -lsimdjson
 BENCH_TARGETS += $(BENCH_TOOLS)/generate-trace $(if $(wildcard /usr/include/simdjson.h),$(BENCH_TOOLS)/parse-simdjson)
 # The floor of bench_dlsym: a library with nothing in it.
 $(BUILD)/tests/bench/empty.so:
 	@mkdir -p $(@D)
-	$(CC) -shared -nostdlib -x c /dev/null -o $@
+	$(call say,LINK)$(CC) -shared -nostdlib -x c /dev/null -o $@
 BENCH_TARGETS += $(BUILD)/tests/bench/empty.so $(BUILD)/libcgtrace.so $(BUILD)/sim/libcuda.so.1 $(BUILD)/tests/resolve/libcuda.so.1

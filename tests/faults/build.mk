@@ -6,7 +6,7 @@ faults: tests
 	@BUILD=$(BUILD) INJECT=all $(PYTHON) tests/faults/t_injected.py
 
 # Fails calls of the library, one after the other. Its functions must be seen: not of the hidden ones of pic/.
-ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
+ifneq ($(filter x86_64%,$(MACHINE)),)
 $(BUILD)/tests/faults/injector.so: $(BUILD)/obj/tests/faults/injector.o
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) -shared $(LDFLAGS) -o $@ $^

@@ -5,8 +5,8 @@ NVTX_CFLAGS := $(ALL_CFLAGS) $(CUDA_CPPFLAGS)
 
 $(NVTX_DIR)/ranges: tests/nvtx/ranges.c $(BUILD)/sim/libcuda.so.1
 	@mkdir -p $(@D)
-	$(CC) $(NVTX_CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ -ldl -lpthread
+	$(call say,LINK)$(CC) $(NVTX_CFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ -ldl -lpthread
 $(NVTX_DIR)/plugin.so $(NVTX_DIR)/tool.so: $(NVTX_DIR)/%.so: tests/nvtx/%.c
 	@mkdir -p $(@D)
-	$(CC) $(NVTX_CFLAGS) $(SANITIZE) -fPIC -fvisibility=hidden -shared $(LDFLAGS) -o $@ $< -ldl
+	$(call say,LINK)$(CC) $(NVTX_CFLAGS) $(SANITIZE) -fPIC -fvisibility=hidden -shared $(LDFLAGS) -o $@ $< -ldl
 TEST_TARGETS += $(NVTX_DIR)/ranges $(NVTX_DIR)/plugin.so $(NVTX_DIR)/tool.so

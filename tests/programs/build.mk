@@ -9,29 +9,29 @@ PROGRAM_BIN     := $(addprefix $(PROGRAM_DIR)/,$(PROGRAM_NAMES))
 
 $(PROGRAM_DIR)/lib_families.so: $(BUILD)/pic/tests/programs/lib_families.o $(PROGRAM_DRIVER)
 	@mkdir -p $(@D)
-	$(CC) -shared $(SANITIZE) $(LDFLAGS) -o $@ $^
+	$(call say,LINK)$(CC) -shared $(SANITIZE) $(LDFLAGS) -o $@ $^
 $(PROGRAM_DIR)/lib_kernels.so: $(BUILD)/pic/tests/programs/lib_kernels.o
 	@mkdir -p $(@D)
-	$(CC) -shared $(SANITIZE) $(LDFLAGS) -o $@ $^
+	$(call say,LINK)$(CC) -shared $(SANITIZE) $(LDFLAGS) -o $@ $^
 $(BUILD)/pic/tests/programs/lib_%.o: tests/programs/lib_%.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -fPIC -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -fPIC -c -o $@ $<
 
 $(PROGRAM_DIR)/rt_%: $(BUILD)/obj/tests/programs/rt_%.o $(PROGRAM_RUNTIME)
 	@mkdir -p $(@D)
-	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^
 $(PROGRAM_DIR)/loadpath_linked: $(BUILD)/obj/tests/programs/loadpath_linked.o $(BUILD)/obj/tests/programs/lib_families.o $(PROGRAM_DRIVER)
 	@mkdir -p $(@D)
-	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^
 # The same body once more, with every call through what was looked up: this program is not linked with the driver.
 $(PROGRAM_DIR)/loadpath_lookup: $(BUILD)/obj/tests/programs/loadpath_lookup.o $(BUILD)/obj/tests/programs/lookup_families.o
 	@mkdir -p $(@D)
-	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -ldl
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -ldl
 $(BUILD)/obj/tests/programs/lookup_families.o: tests/programs/lib_families.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -DFAMILIES_LOOKED_UP -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -DFAMILIES_LOOKED_UP -c -o $@ $<
 $(PROGRAM_DIR)/%: $(BUILD)/obj/tests/programs/%.o $(BUILD)/obj/tests/programs/target.o $(PROGRAM_DRIVER)
 	@mkdir -p $(@D)
-	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -lpthread
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -lpthread
 
 TEST_TARGETS += $(PROGRAM_BIN) $(PROGRAM_LIBS)

@@ -3,8 +3,8 @@
 REGIONS_DIR := $(BUILD)/tests/regions
 $(REGIONS_DIR)/stress: $(BUILD)/pic/tests/regions/stress.o $(RECORD_CORE)
 	@mkdir -p $(@D)
-	$(CC) $(SANITIZE) $(LDFLAGS) -rdynamic -o $@ $^ -lpthread
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -rdynamic -o $@ $^ -lpthread
 $(REGIONS_DIR)/regions: tests/regions/regions.c $(BUILD)/sim/libcuda.so.1
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ -ldl -lpthread
+	$(call say,LINK)$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) $(SANITIZE) $(LDFLAGS) -o $@ $^ -ldl -lpthread
 TEST_TARGETS += $(REGIONS_DIR)/stress $(REGIONS_DIR)/regions

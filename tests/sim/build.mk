@@ -6,9 +6,9 @@ SIM_LINK = $(CC) -shared $(SANITIZE) $(LDFLAGS) -Wl,-Bsymbolic -Wl,-z,relro
 
 $(BUILD)/sim/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -Wno-deprecated-declarations -fPIC -c -o $@ $<
+	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -Wno-deprecated-declarations -fPIC -c -o $@ $<
 $(BUILD)/sim/libcuda.so.1: $(SIM_OBJ) tests/sim/libcuda.map
-	$(SIM_LINK) -Wl,--version-script=tests/sim/libcuda.map -Wl,-z,defs -Wl,-soname,libcuda.so.1 -o $@ $(SIM_OBJ) -lzstd -lpthread -ldl
+	$(call say,LINK)$(SIM_LINK) -Wl,--version-script=tests/sim/libcuda.map -Wl,-z,defs -Wl,-soname,libcuda.so.1 -o $@ $(SIM_OBJ) -lzstd -lpthread -ldl
 $(BUILD)/sim/libcuda.so: $(BUILD)/sim/libcuda.so.1
 	@ln -sf libcuda.so.1 $@
 
@@ -20,7 +20,7 @@ SIM_RT_OBJ := $(patsubst %.c,$(BUILD)/sim/obj/%.o,$(SIM_RT_SRC))
 
 $(BUILD)/sim/libcudart.so.%: $(SIM_RT_OBJ)
 	@echo 'libcudart.so.$* { global: cuda*; __cuda*; local: *; };' > $(BUILD)/sim/libcudart.$*.map
-	$(SIM_LINK) -Wl,--version-script=$(BUILD)/sim/libcudart.$*.map -Wl,-z,defs -Wl,-soname,libcudart.so.$* -o $@ $(SIM_RT_OBJ) -lpthread -ldl
+	$(call say,LINK)$(SIM_LINK) -Wl,--version-script=$(BUILD)/sim/libcudart.$*.map -Wl,-z,defs -Wl,-soname,libcudart.so.$* -o $@ $(SIM_RT_OBJ) -lpthread -ldl
 $(BUILD)/sim/libcudart.so: $(BUILD)/sim/libcudart.so.13
 	@ln -sf libcudart.so.13 $@
 
@@ -31,8 +31,8 @@ endif
 
 # A program of several threads, and its kernels: under `make tsan` this is what finds the races.
 $(BUILD)/sim/check_threads: $(BUILD)/sim/obj/tests/sim/check/threads.o $(BUILD)/sim/libcuda.so
-	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $< -L$(BUILD)/sim -lcuda -lpthread
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $< -L$(BUILD)/sim -lcuda -lpthread
 $(BUILD)/sim/check_kernels.so: $(BUILD)/sim/obj/tests/sim/check/kernels.o
-	$(CC) -shared $(SANITIZE) $(LDFLAGS) -o $@ $<
+	$(call say,LINK)$(CC) -shared $(SANITIZE) $(LDFLAGS) -o $@ $<
 
 TEST_TARGETS += $(BUILD)/sim/check_threads $(BUILD)/sim/check_kernels.so
