@@ -137,7 +137,9 @@ static void zsh(void)
         printf("    %s) _arguments '(-h --help)'{-h,--help}'[show help]'", commands[i]->name);
         for (size_t k = 0; k < commands[i]->option_count; k++)
             zsh_option(&commands[i]->options[k]);
-        if (commands[i]->positional) printf(" \\\n        ':%s:_files'", commands[i]->positional);
+        if (commands[i]->positional)
+            printf(" \\\n        '%s:%s:_files'", commands[i]->positional_many ? "*" : "",
+                   commands[i]->positional);
         fputs(" ;;\n", stdout);
     }
     fputs("    esac\n}\n_cg_analyze \"$@\"\n", stdout);

@@ -37,7 +37,11 @@ static void put_synopsis(FILE *page, const struct command *command)
 {
     fprintf(page, ".Sh SYNOPSIS\n.Nm cg-analyze %s\n", command->name);
     if (command->positional)
-        fprintf(page, command->positional_optional ? ".Op Ar %s\n" : ".Ar %s\n", command->positional);
+        fprintf(page,
+                command->positional_optional ? ".Op Ar %s\n"
+                : command->positional_many   ? ".Ar %s ...\n"
+                                             : ".Ar %s\n",
+                command->positional);
     for (size_t i = 0; i < command->option_count; i++) {
         fputs(command->options[i].required ? "." : ".Op ", page);
         put_option_name(page, &command->options[i]);

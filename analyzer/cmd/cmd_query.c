@@ -67,34 +67,18 @@ static int read_arguments(const struct arguments *arguments, struct query *query
     for (size_t i = 0; i < query_kind_count; i++)
         if (strcmp(query_kinds[i]->name, name) == 0) query->kind = query_kinds[i];
     assert(query->kind); /* the parser takes no other word */
-    query->arguments = arguments;
     for (size_t i = 0; i < arguments->command->option_count; i++) {
         const char *option = arguments->command->options[i].name;
         if (arguments->values[i].given && !query_kind_has(query->kind, option))
             return cg_fail(error, CG_EXIT_USAGE, "query: --kind %s has no --%s: leave it out", name, option);
     }
-    const struct option_value *limit = argument(arguments, "limit");
-    query->label = argument(arguments, "label")->text;
-    query->label_prefix = argument(arguments, "label-prefix")->text;
-    query->offset = argument(arguments, "offset")->number;
-    query->limit = limit->given ? limit->number : QUERY_PAGE;
-    query->all = argument(arguments, "all")->given;
+    query_read_page(arguments, query);
     return document_check_format(arguments, name, query->kind->rows != NULL, error);
 }
 
 static const char *missing_graph(const struct health *health)
 {
     return health->structurally_valid ? "the capture failed" : "the capture is not structurally valid";
-}
-
-/* A name that no row has may be mistyped; the answer, which is empty, is written all the same. */
-static void suggest_label(const struct query *query)
-{
-    struct cg_text nearest = query_suggestion(query);
-    char shown[TEXT_NAME_SIZE];
-    if (nearest.bytes)
-        fprintf(stderr, "cg-analyze: no row is named '%s': did you mean '%s'?\n", query->label,
-                text_name(nearest, shown));
 }
 
 static int answer(const struct arguments *arguments, struct query *query, struct cg_error *error)
@@ -108,7 +92,7 @@ static int answer(const struct arguments *arguments, struct query *query, struct
                        query->input->requested_path, kind->name, missing_graph(&evidence->health));
     int status = kind->prepare ? kind->prepare(query, error) : 0;
     if (status != 0) return status;
-    suggest_label(query);
+    query_suggest(query);
     struct document document = {.order = DOC_SORTED,
                                 .emit = emit,
                                 .people = kind->people ? kind->people : emit_result,
@@ -140,31 +124,7 @@ static const struct option_spec options[] = {
      .about = "what is asked",
      .words = query_kind_words,
      .required = true},
-    {.name = "label",
-     .type = OPTION_TEXT,
-     .argument = "TEXT",
-     .about = "keep the rows of this name (kinds with pages)",
-     .conflicts = {"label-prefix"}},
-    {.name = "label-prefix",
-     .type = OPTION_TEXT,
-     .argument = "TEXT",
-     .about = "keep the rows whose names begin so (kinds with pages)"},
-    {.name = "offset",
-     .type = OPTION_NUMBER,
-     .argument = "N",
-     .about = "skip N rows; next_offset of a page leads to the next one",
-     .maximum = UINT64_MAX},
-    {.name = "limit",
-     .type = OPTION_NUMBER,
-     .argument = "N",
-     .about = "rows of a page, 1 to 1000; 50 without it",
-     .minimum = 1,
-     .maximum = QUERY_PAGE_MAX},
-    {.name = "all",
-     .type = OPTION_FLAG,
-     .about = "write every row; needs --output",
-     .conflicts = {"offset", "limit"},
-     .needs = "output"},
+    QUERY_PAGE_OPTIONS(" (kinds with pages)"),
     {.name = "by",
      .type = OPTION_WORD,
      .argument = "WHAT",

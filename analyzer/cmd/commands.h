@@ -49,7 +49,9 @@ enum { COMMAND_OPTIONS_MAX = 24 };
 struct command;
 struct arguments {
     const struct command *command;
-    const char *input; /* the positional argument; NULL when there is none or it was left out */
+    const char *input;   /* the positional argument; NULL when there is none or it was left out */
+    const char **inputs; /* all of them, of a command that takes several */
+    size_t input_count;
     struct option_value values[COMMAND_OPTIONS_MAX];
 };
 
@@ -61,6 +63,7 @@ struct command {
     const char *name;
     const char *positional; /* how help calls the positional argument; NULL: takes none */
     bool positional_optional;
+    bool positional_many;    /* one or more of them */
     const char *about;       /* one sentence without a final stop */
     const char *description; /* paragraphs, separated by newlines */
     const char *condition;   /* when the exit status is 1; NULL: never */

@@ -66,7 +66,11 @@ static void help_usage(FILE *stream, const struct command *command)
 {
     fprintf(stream, "usage: cg-analyze %s", command->name);
     if (command->positional)
-        fprintf(stream, command->positional_optional ? " [%s]" : " %s", command->positional);
+        fprintf(stream,
+                command->positional_optional ? " [%s]"
+                : command->positional_many   ? " %s..."
+                                             : " %s",
+                command->positional);
     for (size_t i = 0; i < command->option_count; i++) {
         const struct option_spec *option = &command->options[i];
         const char *more = option->type == OPTION_PATHS ? "..." : "";

@@ -146,12 +146,19 @@ static int take_option(struct parser *parser, int index, const char *attached)
 static int take_positional(struct parser *parser, const char *word)
 {
     if (parser->list) return set_value(parser, (int)(parser->list - parser->command->options), word);
-    if (!parser->command->positional || parser->arguments->input)
+    if (!parser->command->positional || (parser->arguments->input && !parser->command->positional_many))
         return usage(parser, "unexpected argument", word);
     if (*word == '\0')
         return cg_fail(parser->error, CG_EXIT_USAGE, "%s: %s needs a path, not an empty text",
                        parser->command->name, parser->command->positional);
-    parser->arguments->input = word;
+    if (parser->command->positional_many) {
+        struct arguments *to = parser->arguments;
+        const char **inputs = realloc(to->inputs, (to->input_count + 1) * sizeof *inputs);
+        if (!inputs) return cg_out_of_memory(parser->error);
+        to->inputs = inputs;
+        inputs[to->input_count++] = word;
+    }
+    if (!parser->arguments->input) parser->arguments->input = word;
     return CG_EXIT_DONE;
 }
 
@@ -234,6 +241,7 @@ int arguments_parse(const struct command *command, int argc, char **argv, struct
 
 void arguments_free(struct arguments *arguments)
 {
+    free(arguments->inputs);
     for (size_t i = 0; i < COMMAND_OPTIONS_MAX; i++)
         free(arguments->values[i].list);
 }

@@ -1,6 +1,7 @@
 /* What the kinds of query share: the table, filters, pages. */
 #include "analyzer/cmd/query.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/suggest.h"
@@ -90,7 +91,19 @@ struct page page_of(const struct query *query)
     return page;
 }
 
-struct cg_text query_suggestion(const struct query *query)
+void query_read_page(const struct arguments *arguments, struct query *query)
+{
+    const struct option_value *limit = argument(arguments, "limit");
+    query->arguments = arguments;
+    query->label = argument(arguments, "label")->text;
+    query->label_prefix = argument(arguments, "label-prefix")->text;
+    query->offset = argument(arguments, "offset")->number;
+    query->limit = limit->given ? limit->number : QUERY_PAGE;
+    query->all = argument(arguments, "all")->given;
+}
+
+/* The name that --label may have meant; bytes NULL: nothing to suggest. */
+static struct cg_text suggestion(const struct query *query)
 {
     const struct query_rows *rows = query->kind->pages;
     struct cg_text nearest = {0};
@@ -103,6 +116,15 @@ struct cg_text query_suggestion(const struct query *query)
         if (suggest_nearer(&search, name.bytes, name.length)) nearest = name;
     }
     return nearest;
+}
+
+void query_suggest(const struct query *query)
+{
+    struct cg_text nearest = suggestion(query);
+    char shown[TEXT_NAME_SIZE];
+    if (nearest.bytes)
+        fprintf(stderr, "cg-analyze: no row is named '%s': did you mean '%s'?\n", query->label,
+                text_name(nearest, shown));
 }
 
 void page_displayed(struct json_doc *doc, const void *object)

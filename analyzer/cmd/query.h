@@ -74,7 +74,37 @@ int query_device(const struct query *query, cg_str *device, struct cg_error *err
 /* Does the kind have this option? */
 bool query_kind_has(const struct query_kind *kind, const char *option);
 bool query_filtered(const struct query *query);
-/* The name that --label may have meant, when no row has that name; bytes NULL: nothing to suggest. */
-struct cg_text query_suggestion(const struct query *query);
+/* Says on standard error which name --label may have meant, when no row has that name; the answer, which is
+ * empty, is written all the same. */
+void query_suggest(const struct query *query);
+
+/* The options of pages; of tells of what, and may be "". */
+#define QUERY_PAGE_OPTIONS(of)                                                                               \
+    {.name = "label",                                                                                        \
+     .type = OPTION_TEXT,                                                                                    \
+     .argument = "TEXT",                                                                                     \
+     .about = "keep the rows of this name" of,                                                               \
+     .conflicts = {"label-prefix"}},                                                                         \
+        {.name = "label-prefix",                                                                             \
+         .type = OPTION_TEXT,                                                                                \
+         .argument = "TEXT",                                                                                 \
+         .about = "keep the rows whose names begin so" of},                                                  \
+        {.name = "offset",                                                                                   \
+         .type = OPTION_NUMBER,                                                                              \
+         .argument = "N",                                                                                    \
+         .about = "skip N rows; next_offset of a page leads to the next one",                                \
+         .maximum = UINT64_MAX},                                                                             \
+        {.name = "limit",                                                                                    \
+         .type = OPTION_NUMBER,                                                                              \
+         .argument = "N",                                                                                    \
+         .about = "rows of a page, 1 to 1000; 50 without it",                                                \
+         .minimum = 1,                                                                                       \
+         .maximum = QUERY_PAGE_MAX},                                                                         \
+    {                                                                                                        \
+        .name = "all", .type = OPTION_FLAG, .about = "write every row; needs --output",                      \
+        .conflicts = {"offset", "limit"}, .needs = "output"                                                  \
+    }
+/* Fills what they say into a query. */
+void query_read_page(const struct arguments *arguments, struct query *query);
 
 #endif

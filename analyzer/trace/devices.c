@@ -93,19 +93,9 @@ static bool read_clocks(const json_t *meta, struct cg_device_clocks **clocks)
     return true;
 }
 
-bool devices_read(const char *record, size_t length, struct cg_devices **devices,
-                  struct cg_device_clocks **clocks)
+bool devices_read(const json_t *meta, struct cg_devices **devices, struct cg_device_clocks **clocks)
 {
-    static const char cuda[] = "\"cuda\"", clock[] = "\"clock\"";
-    json_t *meta;
-    bool ok;
-
     *devices = NULL;
     *clocks = NULL;
-    if (!memmem(record, length, cuda, sizeof cuda - 1) && !memmem(record, length, clock, sizeof clock - 1))
-        return true;
-    meta = json_loadb(record, length, 0, NULL);
-    ok = read_names(meta, devices) && read_clocks(meta, clocks);
-    json_decref(meta);
-    return ok;
+    return read_names(meta, devices) && read_clocks(meta, clocks);
 }

@@ -33,10 +33,10 @@ struct cg_device_clocks {
     struct cg_device_clock items[];
 };
 
+struct json_t; /* a parsed document of jansson */
 /* Reads meta.cuda.devices and meta.clock.devices of a meta record that was accepted. *devices and *clocks are
  * NULL when they name none that has the right form: an extra field is never a reason to reject. Freed with
  * free(). False: out of memory. */
-bool devices_read(const char *record, size_t length, struct cg_devices **devices,
-                  struct cg_device_clocks **clocks);
+bool devices_read(const struct json_t *meta, struct cg_devices **devices, struct cg_device_clocks **clocks);
 
 #endif

@@ -6,8 +6,8 @@
 #include <time.h>
 
 #include "analyzer/trace/columns.h"
-#include "analyzer/trace/devices.h"
 #include "analyzer/trace/input.h"
+#include "analyzer/trace/meta_extras.h"
 #include "analyzer/trace/sequence.h"
 #include "common/dense.h"
 #include "common/utf8.h"
@@ -209,8 +209,7 @@ static int take_line_record(struct loader *loader, const char *line, const char 
     loader->waiting_count++;
     /* Alone in their batch: whether a record may follow, and which schema holds, must be known before the
      * next line. */
-    if (waiting->kind == CG_KIND_META && !loader->trace->devices && !loader->trace->clocks &&
-        !devices_read(begin, (size_t)(*next - begin), &loader->trace->devices, &loader->trace->clocks))
+    if (waiting->kind == CG_KIND_META && !meta_extras_read(loader->trace, begin, (size_t)(*next - begin)))
         return no_memory(loader);
     bool decisive = waiting->kind == CG_KIND_META || waiting->kind == CG_KIND_TERMINAL;
     bool full = loader->waiting_count == BATCH || loader->decoder.allocated >= BATCH_BYTES;

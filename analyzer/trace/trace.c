@@ -15,6 +15,7 @@ void trace_free(struct cg_trace *trace)
     stacks_free(trace->stacks);
     free(trace->devices);
     free(trace->clocks);
+    free(trace->origin);
     strings_free(trace->strings);
     free(trace);
 }

@@ -185,6 +185,7 @@ struct cg_trace {
     struct cg_stacks *stacks;        /* NULL: none */
     struct cg_devices *devices;      /* devices.h; NULL: the trace says nothing of them */
     struct cg_device_clocks *clocks; /* devices.h; NULL: it does not say where they stand */
+    struct cg_origin *origin;        /* origin.h; NULL: it does not say whose it is */
     uint32_t *span_of_string; /* for each string number: the row of the span with this id, else CG_NONE */
     uint32_t span_strings;    /* entries there: texts that are interned later are ids of no span */
     uint64_t latest_host_ns;  /* doc/spec/trace.md 6.3 */
