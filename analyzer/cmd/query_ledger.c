@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyzer/cmd/query.h"
+#include "analyzer/cmd/suspect_view.h"
 #include "analyzer/planes/memory_ledger.h"
 
 struct ledger {
@@ -36,8 +37,9 @@ static int prepare(struct query *query, struct cg_error *error)
     if (!ledger) return cg_out_of_memory(error);
     ledger->trace = trace;
     ledger->capabilities = query->input->evidence.capabilities;
-    if (evidence_logical(&query->input->evidence, trace, &ledger->memory) &&
-        memory_ledger_make(trace, &ledger->memory, wanted, &ledger->ledger))
+    const struct suspects *suspects = &query->input->suspects;
+    if (evidence_trusted_logical(&query->input->evidence, trace, suspects, &ledger->memory) &&
+        memory_ledger_make(trace, &ledger->memory, wanted, suspects->rule[SUSPECT_SAMPLES], &ledger->ledger))
         return 0;
     release(query);
     return cg_out_of_memory(error);
@@ -104,7 +106,18 @@ static void emit_definition(struct json_doc *doc, const void *page)
         "of "
         "the driver, where the trace has both, and is not attributed again. More can be attributed than is "
         "used where storages do not "
-        "lie on the device, as managed memory may.");
+        "lie on the device, as managed memory may. Suspect storages and samples are left out and counted.");
+}
+
+static void emit_suspects(struct json_doc *doc, const void *page)
+{
+    const struct suspects *suspects = &((const struct page *)page)->query->input->suspects;
+    doc_object(doc);
+    for (enum suspect_plane plane = SUSPECT_STORAGES; plane < SUSPECT_PLANE_COUNT; plane++) {
+        doc_key(doc, suspect_plane_kind[plane]);
+        emit_suspect_tally(doc, plane, &suspects->tally[plane]);
+    }
+    doc_object_end(doc);
 }
 
 /* covered: what the capability says, where the trace has such records at all. */
@@ -184,6 +197,7 @@ static void emit(struct json_doc *doc, const void *object)
     static const struct json_member members[] = {{"definition", emit_definition, NULL},
                                                  {"planes", emit_planes, NULL},
                                                  {"devices", emit_devices, NULL},
+                                                 {"suspects", emit_suspects, NULL},
                                                  {"most_used", emit_most_used, NULL},
                                                  {"most_unattributed", emit_most_unattributed, NULL},
                                                  PAGE_MEMBERS};
@@ -199,7 +213,7 @@ const struct query_kind query_ledger = {
         "over time: what storages hold, what pools have reserved, what the device has in use, what remains",
     .pages = &rows,
     .options = options,
-    .needs = {.extras = true},
+    .needs = {.extras = true, .work = true},
     .rows = "rows",
     .prepare = prepare,
     .release = release,

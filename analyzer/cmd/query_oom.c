@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analyzer/cmd/query.h"
+#include "analyzer/cmd/suspect_view.h"
 #include "analyzer/evidence/oom_view.h"
 
 static const struct oom_view *of(const struct query *query)
@@ -56,9 +57,16 @@ static void emit_definition(struct json_doc *doc, const void *page)
     doc_string(doc, OOM_DEFINITION);
 }
 
+static void emit_suspects(struct json_doc *doc, const void *page)
+{
+    const struct oom_view *view = of(((const struct page *)page)->query);
+    emit_suspect_tally(doc, SUSPECT_STORAGES, &view->suspects.tally[SUSPECT_STORAGES]);
+}
+
 static void emit(struct json_doc *doc, const void *object)
 {
-    static const struct json_member members[] = {{"definition", emit_definition, NULL}, PAGE_MEMBERS};
+    static const struct json_member members[] = {
+        {"definition", emit_definition, NULL}, {"suspects", emit_suspects, NULL}, PAGE_MEMBERS};
     struct page page = page_of(object);
     doc_members(doc, members, sizeof members / sizeof *members, &page);
 }

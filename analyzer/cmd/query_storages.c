@@ -8,6 +8,7 @@
 #include "analyzer/cmd/output.h"
 #include "analyzer/cmd/query.h"
 #include "analyzer/cmd/suppressions.h"
+#include "analyzer/cmd/suspect_view.h"
 #include "analyzer/evidence/storage_view.h"
 #include "analyzer/evidence/text.h"
 
@@ -42,6 +43,7 @@ struct left_out {
 struct storages {
     enum storage_kind kind;
     const struct cg_trace *trace;
+    const struct suspects *suspects;
     cg_str device, step_span;
     uint64_t after_steps, within_events, minimum_bytes;
     enum storage_grouping by;
@@ -168,7 +170,8 @@ static bool make_rows(struct storages *storages)
 static bool work_out(const struct evidence *evidence, struct storages *storages)
 {
     const struct cg_trace *trace = storages->trace;
-    if (!evidence_logical(evidence, trace, &storages->memory) || !span_paths_make(trace, &storages->paths) ||
+    if (!evidence_trusted_logical(evidence, trace, storages->suspects, &storages->memory) ||
+        !span_paths_make(trace, &storages->paths) ||
         !training_steps_make(trace, storages->step_span, &storages->steps))
         return false;
     uint8_t *selected = calloc(storages->memory.lifetime_count + 1, 1);
@@ -201,6 +204,7 @@ static int prepare(struct query *query, enum storage_kind kind, struct cg_error 
     if (!storages) return cg_out_of_memory(error);
     storages->kind = kind;
     storages->trace = query->input->trace;
+    storages->suspects = &query->input->suspects;
     int status = read_options(query, storages, error);
     if (status == 0 && !work_out(&query->input->evidence, storages)) status = cg_out_of_memory(error);
     if (status != 0) release(query);
@@ -335,8 +339,14 @@ static void emit_definition(struct json_doc *doc, const void *page)
         break;
     }
     size_t used = strlen(text);
-    snprintf(text + used, sizeof text - used, " A group is %s.", groupings[storages->by].meaning);
+    snprintf(text + used, sizeof text - used, " A group is %s. Suspect storages are left out and counted.",
+             groupings[storages->by].meaning);
     doc_string(doc, text);
+}
+
+static void emit_suspects(struct json_doc *doc, const void *page)
+{
+    emit_suspect_tally(doc, SUSPECT_STORAGES, &of_page(page)->suspects->tally[SUSPECT_STORAGES]);
 }
 
 static void emit_left_out(struct json_doc *doc, const struct left_out *left_out)
@@ -452,6 +462,7 @@ static void emit(struct json_doc *doc, const void *object)
                                                  {"totals", emit_totals, NULL},
                                                  {"left_out", emit_small, has_minimum},
                                                  {"suppressed", emit_suppressed, has_suppressions},
+                                                 {"suspects", emit_suspects, NULL},
                                                  {"notes", emit_notes, NULL},
                                                  PAGE_MEMBERS};
     struct page page = page_of(object);
@@ -484,7 +495,7 @@ static const char *const other_options[] = {"by", "device", "min-bytes", NULL};
                                               .about = sentence,                                             \
                                               .pages = &rows,                                                \
                                               .options = kind_options,                                       \
-                                              .needs = {.extras = true},                                     \
+                                              .needs = {.extras = true, .work = true},                       \
                                               .rows = "rows",                                                \
                                               .prepare = prepare_##symbol,                                   \
                                               .release = release,                                            \

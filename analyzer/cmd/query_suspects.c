@@ -130,6 +130,20 @@ static void emit_records(struct json_doc *doc, const void *page)
     doc_object_end(doc);
 }
 
+static void emit_rules(struct json_doc *doc, const void *page)
+{
+    (void)page;
+    doc_array(doc);
+    for (unsigned i = 0; i < SUSPECT_RULE_COUNT; i++) {
+        doc_object(doc);
+        doc_member_string(doc, "rule", suspect_rules[i].rule);
+        doc_member_string(doc, "record", suspect_plane_kind[suspect_rules[i].plane]);
+        doc_member_string(doc, "meaning", suspect_rules[i].meaning);
+        doc_object_end(doc);
+    }
+    doc_array_end(doc);
+}
+
 static void emit_clocks(struct json_doc *doc, const void *page)
 {
     const struct query *query = query_of(page);
@@ -162,6 +176,7 @@ static void emit_launches(struct json_doc *doc, const void *page)
 static void emit(struct json_doc *doc, const void *object)
 {
     static const struct json_member members[] = {{"definition", emit_definition, NULL},
+                                                 {"rules", emit_rules, NULL},
                                                  {"records", emit_records, NULL},
                                                  {"clocks", emit_clocks, NULL},
                                                  {"launches_compared", emit_launches, NULL},

@@ -23,7 +23,7 @@ void emit_suspect_tally(struct json_doc *doc, enum suspect_plane plane, const st
     doc_key(doc, "rules");
     doc_array(doc);
     for (unsigned i = 0; i < SUSPECT_RULE_COUNT; i++) {
-        if (suspect_rules[i].plane != plane) continue;
+        if (suspect_rules[i].plane != plane || tally->by_rule[i] == 0) continue;
         doc_object(doc);
         doc_member_string(doc, "rule", suspect_rules[i].rule);
         doc_member_u64(doc, "count", tally->by_rule[i]);

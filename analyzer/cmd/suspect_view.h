@@ -6,7 +6,7 @@
 #include "common/json_doc.h"
 
 /* An object: how many of how many records are suspect, their share of the rows and of what the rows amount
- * to, and how many break each rule of the plane. */
+ * to, and how many break each of the rules that are broken. */
 void emit_suspect_tally(struct json_doc *doc, enum suspect_plane plane, const struct suspect_tally *tally);
 
 #endif

@@ -96,6 +96,14 @@ bool evidence_logical(const struct evidence *evidence, const struct cg_trace *tr
     return true;
 }
 
+bool evidence_trusted_logical(const struct evidence *evidence, const struct cg_trace *trace,
+                              const struct suspects *suspects, struct logical_memory *memory)
+{
+    const uint8_t *left_out = suspects->rule[SUSPECT_STORAGES];
+    return left_out ? logical_memory_make_without(trace, left_out, memory)
+                    : evidence_logical(evidence, trace, memory);
+}
+
 void evidence_logical_free(const struct evidence *evidence, struct logical_memory *memory)
 {
     /* Whatever has records has devices. */

@@ -12,6 +12,7 @@
 #include "analyzer/planes/activations.h"
 #include "analyzer/planes/capability.h"
 #include "analyzer/planes/planes.h"
+#include "analyzer/planes/suspects.h"
 #include "common/json_doc.h"
 
 #define EVIDENCE_SCHEMA       "candle-graph/evidence/5"
@@ -114,6 +115,9 @@ void evidence_free(struct evidence *evidence);
  */
 bool evidence_logical(const struct evidence *evidence, const struct cg_trace *trace,
                       struct logical_memory *memory);
+/* The same without the suspect storages, for kinds of ours. */
+bool evidence_trusted_logical(const struct evidence *evidence, const struct cg_trace *trace,
+                              const struct suspects *suspects, struct logical_memory *memory);
 void evidence_logical_free(const struct evidence *evidence, struct logical_memory *memory);
 
 /* ---- whole documents ---- */

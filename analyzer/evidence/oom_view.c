@@ -19,9 +19,10 @@ static bool make_groupers(struct oom_view *view)
 bool oom_view_make(const struct cg_trace *trace, const struct evidence *evidence, struct oom_view *view)
 {
     *view = (struct oom_view){.trace = trace, .evidence = evidence};
-    if (evidence_logical(evidence, trace, &view->memory) && span_paths_make(trace, &view->paths) &&
-        oom_failures_make(trace, &view->failures) && live_index_make(trace, &view->memory, &view->index) &&
-        make_groupers(view))
+    if (suspects_make(trace, NULL, &view->suspects) &&
+        evidence_trusted_logical(evidence, trace, &view->suspects, &view->memory) &&
+        span_paths_make(trace, &view->paths) && oom_failures_make(trace, &view->failures) &&
+        live_index_make(trace, &view->memory, &view->index) && make_groupers(view))
         return true;
     oom_view_free(view);
     return false;
@@ -35,6 +36,7 @@ void oom_view_free(struct oom_view *view)
     oom_failures_free(&view->failures);
     span_paths_free(&view->paths);
     if (view->evidence) evidence_logical_free(view->evidence, &view->memory);
+    suspects_free(&view->suspects);
 }
 
 /* A failure and its details. */

@@ -11,13 +11,15 @@
     "began. device_memory is the first sample of the device since then, changes_before_sample counts the "   \
     "memory records of the device in between. What a pool held back is reserved for pools and in no "        \
     "storage. "                                                                                              \
-    "What a framework's allocator gave out lies within storages of the driver, where the trace has both."
+    "What a framework's allocator gave out lies within storages of the driver, where the trace has both. "   \
+    "Suspect storages are left out and counted."
 
 enum { OOM_GROUPINGS = GROUP_BY_CATEGORY + 1 };
 
 struct oom_view {
     const struct cg_trace *trace;
     const struct evidence *evidence; /* of the trace */
+    struct suspects suspects;        /* of storages; they are not in memory */
     struct logical_memory memory;
     struct span_paths paths;
     struct oom_failures failures;

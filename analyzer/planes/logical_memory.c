@@ -146,10 +146,12 @@ static bool apply_records(struct maker *maker)
     const struct cg_memory *records = &maker->trace->memory;
     for (size_t place = 0; place < records->rows; place++) {
         uint32_t row = ordered_row(maker->memory->order, place);
-        uint32_t device = touch_device(maker, records->device[row]);
-        if (device == CG_NONE) return false;
-        bool alloc = records->action[row] == CG_ACTION_ALLOC;
-        if (!(alloc ? apply_alloc : apply_free)(maker, row, &maker->devices[device])) return false;
+        if (!maker->memory->left_out || !maker->memory->left_out[row]) {
+            uint32_t device = touch_device(maker, records->device[row]);
+            if (device == CG_NONE) return false;
+            bool alloc = records->action[row] == CG_ACTION_ALLOC;
+            if (!(alloc ? apply_alloc : apply_free)(maker, row, &maker->devices[device])) return false;
+        }
         uint64_t timestamp = records->timestamp_ns[row];
         if (place + 1 == records->rows ||
             records->timestamp_ns[ordered_row(maker->memory->order, place + 1)] != timestamp)
@@ -257,7 +259,13 @@ static bool make_devices(struct maker *maker)
 
 bool logical_memory_make(const struct cg_trace *trace, struct logical_memory *memory)
 {
-    *memory = (struct logical_memory){.present = trace->memory.rows > 0};
+    return logical_memory_make_without(trace, NULL, memory);
+}
+
+bool logical_memory_make_without(const struct cg_trace *trace, const uint8_t *left_out,
+                                 struct logical_memory *memory)
+{
+    *memory = (struct logical_memory){.present = trace->memory.rows > 0, .left_out = left_out};
     if (!memory->present) return true;
     struct maker maker = {.trace = trace, .memory = memory};
     size_t allocs = 0;

@@ -46,13 +46,8 @@ static bool make_devices(struct maker *maker, cg_str wanted)
         struct pair_entry *entry = pair_map_insert(&maker->device_of, device->device, 0, NULL);
         if (!entry) return false;
         entry->value = (uint32_t)ledger->device_count;
-        ledger->devices[ledger->device_count++] =
-            (struct ledger_device){.device = device->device,
-                                   .samples = device->sample_count,
-                                   .with_used = device->used_sample_count,
-                                   .with_reserved = device->reserved_sample_count,
-                                   .most_used = CG_NONE,
-                                   .most_unattributed = CG_NONE};
+        ledger->devices[ledger->device_count++] = (struct ledger_device){
+            .device = device->device, .most_used = CG_NONE, .most_unattributed = CG_NONE};
     }
     return true;
 }
@@ -135,7 +130,7 @@ static void note_most(struct maker *maker, uint32_t number)
         device->most_unattributed = number;
 }
 
-static bool make_rows(struct maker *maker)
+static bool make_rows(struct maker *maker, const uint8_t *left_out)
 {
     const struct cg_device_memory *samples = &maker->trace->device_memory;
     struct memory_ledger *ledger = maker->ledger;
@@ -144,7 +139,11 @@ static bool make_rows(struct maker *maker)
     for (size_t place = 0; place < samples->rows; place++) {
         uint32_t sample = ordered_row(maker->samples.order, place);
         const struct pair_entry *device = pair_map_find(&maker->device_of, samples->device[sample], 0);
-        if (!device) continue;
+        if (!device || (left_out && left_out[sample])) continue;
+        struct ledger_device *counts = &ledger->devices[device->value];
+        counts->samples++;
+        counts->with_used += samples->used_bytes_set[sample];
+        counts->with_reserved += samples->reserved_bytes_set[sample];
         advance(maker, samples->timestamp_ns[sample]);
         struct ledger_row row = {.sample = sample,
                                  .device = device->value,
@@ -159,7 +158,7 @@ static bool make_rows(struct maker *maker)
 }
 
 bool memory_ledger_make(const struct cg_trace *trace, const struct logical_memory *memory, cg_str device,
-                        struct memory_ledger *ledger)
+                        const uint8_t *left_out, struct memory_ledger *ledger)
 {
     *ledger = (struct memory_ledger){0};
     struct maker maker = {.trace = trace,
@@ -169,7 +168,7 @@ bool memory_ledger_make(const struct cg_trace *trace, const struct logical_memor
     bool ok =
         physical_memory_make(trace, &maker.samples) && make_devices(&maker, device) && sort_ends(&maker);
     if (ok) find_drivers(&maker);
-    ok = ok && make_rows(&maker);
+    ok = ok && make_rows(&maker, left_out);
     physical_memory_free(&maker.samples);
     pair_map_free(&maker.device_of);
     free(maker.live);

@@ -31,10 +31,11 @@ struct memory_ledger {
     size_t device_count;
 };
 
-/* device: only samples of it; CG_ABSENT: all. The trace must have been loaded with its extra fields, which
+/* device: only samples of it; CG_ABSENT: all. Rows of trace->device_memory with a byte set in left_out (NULL:
+ * none) are left out. The trace must have been loaded with its extra fields, which
  * tell pools apart. n log n. False when memory is short. */
 bool memory_ledger_make(const struct cg_trace *trace, const struct logical_memory *memory, cg_str device,
-                        struct memory_ledger *ledger);
+                        const uint8_t *left_out, struct memory_ledger *ledger);
 void memory_ledger_free(struct memory_ledger *ledger);
 
 #endif

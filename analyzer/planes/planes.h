@@ -130,6 +130,7 @@ struct logical_memory {
     struct memory_device *devices; /* byte order */
     size_t device_count;
     uint32_t *order; /* rows of trace->memory by (time, file order); NULL when the file is in that order */
+    const uint8_t *left_out; /* as given to logical_memory_make_without(), not owned; NULL: none */
 };
 struct physical_device {
     cg_str device;
@@ -145,6 +146,10 @@ struct physical_memory {
     size_t device_count;
 };
 bool logical_memory_make(const struct cg_trace *trace, struct logical_memory *memory);
+/* As if the rows of trace->memory with a byte set in left_out (NULL: none) were not there: not the plane of
+ * the format. Storages must be left out whole. */
+bool logical_memory_make_without(const struct cg_trace *trace, const uint8_t *left_out,
+                                 struct logical_memory *memory);
 void logical_memory_free(struct logical_memory *memory);
 bool physical_memory_make(const struct cg_trace *trace, struct physical_memory *memory);
 void physical_memory_free(struct physical_memory *memory);

@@ -114,7 +114,9 @@ static uint32_t *number_records(const struct cg_trace *trace, const struct logic
     uint32_t *numbers = array_raw(trace->memory.rows, sizeof *numbers);
     struct record_counts counts = {0};
     for (size_t place = 0; numbers && place < trace->memory.rows; place++) {
-        uint32_t row = ordered_row(memory->order, place), *count = count_of(&counts, &trace->memory, row);
+        uint32_t row = ordered_row(memory->order, place);
+        if (memory->left_out && memory->left_out[row]) continue;
+        uint32_t *count = count_of(&counts, &trace->memory, row);
         if (!count) {
             free(numbers);
             numbers = NULL;

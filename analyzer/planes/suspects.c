@@ -309,7 +309,7 @@ void suspect_tally_add(struct suspect_tally *tally, const struct suspects *suspe
 /* What is summed up of them. */
 static void sum_up(const struct cg_trace *trace, const struct device_work *work, struct suspects *suspects)
 {
-    for (enum suspect_plane plane = 0; plane < SUSPECT_PLANE_COUNT; plane++)
+    for (enum suspect_plane plane = work ? 0 : SUSPECT_STORAGES; plane < SUSPECT_PLANE_COUNT; plane++)
         for (size_t row = 0, rows = plane_rows(trace, plane); row < rows; row++)
             suspect_tally_add(&suspects->tally[plane], suspects, plane, row, amount_of(trace, plane, row));
     for (size_t i = 0; i < suspects->count; i++) {
@@ -324,9 +324,10 @@ static void sum_up(const struct cg_trace *trace, const struct device_work *work,
 bool suspects_make(const struct cg_trace *trace, const struct device_work *work, struct suspects *suspects)
 {
     struct search search = {.trace = trace, .work = work, .suspects = suspects};
-    *suspects = (struct suspects){.clocks = array_zeroed(work->clock_count, sizeof *suspects->clocks)};
+    *suspects =
+        (struct suspects){.clocks = array_zeroed(work ? work->clock_count : 0, sizeof *suspects->clocks)};
     if (!suspects->clocks) return false;
-    find_intervals(&search);
+    if (work) find_intervals(&search);
     search.failed |= !find_storages(&search);
     find_samples(&search);
     if (search.failed) {

@@ -74,7 +74,8 @@ struct suspects {
     uint64_t launches_compared;   /* intervals whose start could be compared with their call */
 };
 
-/* work is the trace's. Linear, and n log n in the number of suspects. False when memory is short. */
+/* work is the trace's; NULL: intervals are not looked at. Linear, and n log n in the number of suspects.
+ * False when memory is short. */
 bool suspects_make(const struct cg_trace *trace, const struct device_work *work, struct suspects *suspects);
 void suspects_free(struct suspects *suspects);
 

@@ -80,7 +80,7 @@ SUSPECT = folder.put('suspect.jsonl', region(
     terminal=dict(kind='terminal', outcome='complete', timestamp_ns=20000)))
 result = query(SUSPECT, 'kernels')
 equal({r['rule']: r['count'] for r in result['suspects']['rules']},
-      {'longer_than_run': 1, 'no_start': 1, 'before_launch': 0, 'kernels_overlap_on_stream': 1}, 'suspects by rule')
+      {'longer_than_run': 1, 'no_start': 1, 'kernels_overlap_on_stream': 1}, 'suspects by rule')
 equal((result['suspects']['count'], result['suspects']['share'], result['intervals']), (3, 0.375, 8), 'their number and share')
 equal(rows(result, 'by_device_time', 'count', 'total_ns'), [(5, 5000 + 100 + 5000 + 100 + 5000)], 'and they are not in the sums')
 near = folder.put('near.jsonl', region(kernel(0, 10, 1), kernel(50, 10, 2)))

@@ -76,7 +76,7 @@ static void over_time(void **state)
     put_memory(&text, 40, "d0", "p", "p", "m", 200, "free", POOL);
     put_sample(&text, 40, "d0", "\"used_bytes\":900,\"reserved_bytes\":250");
     make(&text, &made);
-    assert_true(memory_ledger_make(made.trace, &made.memory, CG_ABSENT, &ledger));
+    assert_true(memory_ledger_make(made.trace, &made.memory, CG_ABSENT, NULL, &ledger));
     assert_int_equal(ledger.count, 6);
     expect_row(&made, &ledger.rows[0], 5, 0, 0);
     expect_settled(&ledger.rows[0], 0, 20, 0);
@@ -99,7 +99,7 @@ static void over_time(void **state)
     assert_int_equal(ledger.devices[0].most_unattributed, 4);
     assert_int_equal(ledger.devices[1].most_used, CG_NONE);
     memory_ledger_free(&ledger);
-    assert_true(memory_ledger_make(made.trace, &made.memory, trace_find(made.trace, "d1", 2), &ledger));
+    assert_true(memory_ledger_make(made.trace, &made.memory, trace_find(made.trace, "d1", 2), NULL, &ledger));
     assert_int_equal(ledger.count, 1);
     expect_row(&made, &ledger.rows[0], 30, 7, 0);
     memory_ledger_free(&ledger);
@@ -126,7 +126,7 @@ static void pools(void **state)
     put_memory(&text, 25, "d", "huge2", "huge2", "m", UINT64_MAX, "free", "");
     put_sample(&text, 26, "d", "\"used_bytes\":200");
     make(&text, &made);
-    assert_true(memory_ledger_make(made.trace, &made.memory, CG_ABSENT, &ledger));
+    assert_true(memory_ledger_make(made.trace, &made.memory, CG_ABSENT, NULL, &ledger));
     expect_settled(&ledger.rows[0], 5 + 128, 67, 0);
     expect_settled(&ledger.rows[1], 5 + 80, 115, 0);
     expect_row(&made, &ledger.rows[2], 24, UINT64_MAX, 80); /* clamped */
@@ -150,7 +150,7 @@ static void two_layers(void **state)
     put_sample(&text, 20, "d", "\"used_bytes\":150");
     put_sample(&text, 20, "e", "\"used_bytes\":150");
     make(&text, &made);
-    assert_true(memory_ledger_make(made.trace, &made.memory, CG_ABSENT, &ledger));
+    assert_true(memory_ledger_make(made.trace, &made.memory, CG_ABSENT, NULL, &ledger));
     expect_row(&made, &ledger.rows[0], 20, 160, 0);
     assert_int_equal(ledger.rows[0].framework_bytes, 60);
     expect_settled(&ledger.rows[0], 100, 50, 0);
@@ -170,7 +170,7 @@ static void nothing(void **state)
     begin(&text);
     put_memory(&text, 10, "d", "p", "p", "m", 80, "alloc", "");
     make(&text, &made);
-    assert_true(memory_ledger_make(made.trace, &made.memory, CG_ABSENT, &ledger));
+    assert_true(memory_ledger_make(made.trace, &made.memory, CG_ABSENT, NULL, &ledger));
     assert_int_equal(ledger.count, 0);
     assert_int_equal(ledger.device_count, 0);
     memory_ledger_free(&ledger);

@@ -86,7 +86,7 @@ static bool try_list(const struct given *given)
 static bool try_ledger(const struct given *given)
 {
     struct memory_ledger ledger;
-    bool made = memory_ledger_make(given->trace, &given->memory, CG_ABSENT, &ledger);
+    bool made = memory_ledger_make(given->trace, &given->memory, CG_ABSENT, NULL, &ledger);
     if (made) memory_ledger_free(&ledger);
     return made;
 }
