@@ -3,6 +3,7 @@ socket. What the page's tests need of it, and no package."""
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -19,7 +20,7 @@ class Firefox:
                       'user_pref("network.connectivity-service.enabled", false);\nuser_pref("datareporting.policy.dataSubmissionEnabled", false);\n')
         self.process = subprocess.Popen([program, '--headless', '--no-remote', '--profile', self.profile, '--marionette', '--remote-allow-system-access',
                                          '--width', '1280', '--height', '900'],
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, 'HOME': self.profile})
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, 'HOME': self.profile}, start_new_session=True)
         self.socket, self.bytes, self.number = self.connect(port), b'', 0
         self.receive()
         self.call('WebDriver:NewSession', {})
@@ -78,6 +79,6 @@ class Firefox:
         return True
 
     def close(self):
-        self.process.kill()
+        os.killpg(self.process.pid, signal.SIGKILL)  # with those that it started
         self.process.wait()
         shutil.rmtree(self.profile, ignore_errors=True)
