@@ -109,7 +109,9 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     int status = read_arguments(arguments, &query, error);
     if (status != 0) return status;
     struct command_input input;
-    status = command_input_open(arguments->input, query.kind->needs, &input, error);
+    struct input_needs needs = query.kind->needs;
+    needs.threads = argument_threads(arguments);
+    status = command_input_open(arguments->input, needs, &input, error);
     if (status != 0) return status;
     query.input = &input;
     status = answer(arguments, &query, error);
@@ -167,6 +169,7 @@ static const struct option_spec options[] = {
          "with frames, span names, operations and entry points (leaks, temporaries)"},
     OPTION_OUTPUT,
     OPTION_FORMAT,
+    OPTION_THREADS,
 };
 static const struct command_example examples[] = {
     {"cg-analyze query run.jsonl --kind leaks --after-steps 2 --suppressions known.txt",

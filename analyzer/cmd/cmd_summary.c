@@ -98,7 +98,8 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     int status = document_check_format(arguments, "a summary", false, error);
     if (status != 0) return status;
     struct command_input input;
-    status = command_input_open(arguments->input, (struct input_needs){0}, &input, error);
+    struct input_needs needs = {.threads = argument_threads(arguments)};
+    status = command_input_open(arguments->input, needs, &input, error);
     if (status != 0) return status;
     struct document document = {.order = DOC_SORTED, .emit = emit, .people = emit_people, .object = &input};
     status = document_write(arguments, &input, &document, error);
@@ -113,6 +114,7 @@ static const struct option_spec options[] = {
      .about = "end with status 1, after writing, unless the capture is valid and complete"},
     OPTION_OUTPUT,
     OPTION_FORMAT,
+    OPTION_THREADS,
 };
 static const struct command_example examples[] = {
     {"cg-analyze summary step10.jsonl --require-valid -o summary.json", "stop a pipeline at a bad capture"},

@@ -31,14 +31,15 @@ static int write_page(const struct arguments *arguments, struct command_input *i
 static int run(const struct arguments *arguments, struct cg_error *error)
 {
     struct command_input input, against;
-    struct input_needs first = needs;
+    struct input_needs first = needs, second = needs;
     const char *other = argument(arguments, "against")->text;
+    first.threads = second.threads = argument_threads(arguments);
     first.nsight_dir = argument(arguments, "nsight-dir")->text;
     if (other && arguments->input && strcmp(other, "-") == 0 && strcmp(arguments->input, "-") == 0)
         return cg_fail(error, CG_EXIT_USAGE, "view: standard input can be one of the two traces, not both");
     int status = command_input_open(arguments->input, first, &input, error);
     if (status != 0) return status;
-    if (other) status = command_input_open(other, needs, &against, error);
+    if (other) status = command_input_open(other, second, &against, error);
     if (status == 0) {
         status = write_page(arguments, &input, other ? &against : NULL, error);
         if (other) command_input_close(&against);
@@ -68,6 +69,7 @@ static const struct option_spec options[] = {
      .about = "the most that the page may take; 20000000 without it",
      .minimum = VIEWER_SIZE_MIN,
      .maximum = UINT64_MAX},
+    OPTION_THREADS,
 };
 static const struct command_example examples[] = {
     {"cg-analyze view step10.jsonl -o step10.html", "look at a capture in a browser"},

@@ -277,8 +277,10 @@ static int load_bundle(struct command_input *input, struct input_needs needs,
 static int load(struct command_input *input, struct input_needs needs, struct cg_error *error)
 {
     struct progress progress = progress_start("reading");
-    struct cg_load_options options = {
-        .extras = needs.extras, .progress = progress_show, .progress_context = &progress};
+    struct cg_load_options options = {.extras = needs.extras,
+                                      .threads = needs.threads,
+                                      .progress = progress_show,
+                                      .progress_context = &progress};
     int status = input->bundle_root ? load_bundle(input, needs, &options, error)
                                     : load_raw(input, needs, &options, error);
     progress_end(&progress);
@@ -289,7 +291,7 @@ int command_input_extras(const struct command_input *input, struct cg_trace **tr
 {
     struct progress progress = progress_start("reading again");
     struct cg_load_options options = {
-        .extras = true, .progress = progress_show, .progress_context = &progress};
+        .extras = true, .threads = input->threads, .progress = progress_show, .progress_context = &progress};
     int status;
     if (input->bundle_root) {
         int fd = bundle_open_file(&input->bundle, "trace.jsonl", error);
@@ -319,7 +321,7 @@ void command_input_work_free(struct command_input *input)
 int command_input_open(const char *path, struct input_needs needs, struct command_input *input,
                        struct cg_error *error)
 {
-    *input = (struct command_input){0};
+    *input = (struct command_input){.threads = needs.threads};
     int status = 0;
     if (path) {
         input->requested_path = strdup(path);

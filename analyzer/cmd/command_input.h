@@ -15,6 +15,7 @@ struct command_input {
     char *packet;           /* the bundle's evidence.json, which the evidence points into */
     struct cg_trace *trace; /* NULL when a bundle's evidence says all that is needed */
     struct evidence evidence;
+    unsigned threads;             /* that read the trace; 0: as many as help */
     uint64_t out_of_memory_count; /* the trace's, kept when it is not */
     struct device_work work;      /* both only when asked for */
     struct suspects suspects;
@@ -27,6 +28,7 @@ struct input_needs {
     bool work;              /* devices' work and suspects, made once for all that read them; needs extras */
     unsigned parts;         /* EVIDENCE_NODES, EVIDENCE_EDGES */
     const char *nsight_dir; /* reports to read with a raw trace; NULL: none */
+    unsigned threads;       /* to read the trace with; 0: as many as help */
     bool augmented;         /* a raw trace beside evidence or reports is taken too (doc/spec/cli.md 2.4) */
 };
 

@@ -100,6 +100,13 @@ const struct command *command_find(const char *name);
         .about = "how to write the result; without it a table on a terminal, JSON elsewhere"                 \
     }
 option_words format_words;
+#define OPTION_THREADS                                                                                       \
+    {                                                                                                        \
+        .name = "threads", .type = OPTION_NUMBER, .argument = "N",                                           \
+        .about =                                                                                             \
+            "read the trace with N threads; without it with one for each processor, as far as they help",    \
+        .minimum = 1, .maximum = 64                                                                          \
+    }
 
 /* Reads argv[0 .. argc-1], the words after the command's name. Returns CG_EXIT_DONE, or CG_EXIT_USAGE with a
  * message of one line; *help is set when --help was met, and nothing after it is looked at. Texts stay those
@@ -110,6 +117,12 @@ void arguments_free(struct arguments *arguments);
 
 /* The value of one of the command's options; the name must be one of its table. */
 const struct option_value *argument(const struct arguments *arguments, const char *name);
+
+/* Of OPTION_THREADS; 0 when it was not given. */
+static inline unsigned argument_threads(const struct arguments *arguments)
+{
+    return (unsigned)argument(arguments, "threads")->number;
+}
 
 /* Exit statuses and what they stand for, in ascending order (doc/spec/cli.md 1.6). */
 struct exit_status {

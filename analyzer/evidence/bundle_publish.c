@@ -27,24 +27,20 @@ static mode_t source_mode(const char *path)
 static int copy_trace(struct staging *staging, const char *path, struct cg_error *error)
 {
     struct staged_writer writer;
-    const char *lines;
-    size_t length, held = 0; /* the last line feed, which the source may lack */
+    struct input_block block = {0};
     struct input *input = input_open(path, error);
 
     if (!input) return error->status;
     int status = staged_begin(&writer, staging, "trace.jsonl", 0666, error);
     if (status == 0) {
-        while (!writer.failure && (status = input_lines(input, &lines, &length, error)) == 0 && length > 0) {
-            if (held) staged_write(&writer, "\n", 1);
-            staged_write(&writer, lines, length - 1);
-            held = 1;
-        }
-        if (held && !input_cut(input)) staged_write(&writer, "\n", 1);
+        while (!writer.failure && (status = input_lines(input, &block, error)) == 0 && block.length > 0)
+            staged_write(&writer, block.lines, block.length - block.cut);
         if (status == 0 && fchmod(writer.fd, source_mode(path)) != 0) writer.failure = errno;
         struct cg_error cause;
         int end = staged_end(&writer, status == 0 ? error : &cause);
         if (status == 0) status = end;
     }
+    input_block_free(&block);
     input_close(input);
     return status;
 }

@@ -163,18 +163,20 @@ static int take_line(struct symbolizer *s, const char *line, const char *end)
 
 static int take_lines(struct symbolizer *s, struct input *input)
 {
-    for (;;) {
-        const char *lines;
-        size_t length;
-        int status = input_lines(input, &lines, &length, s->error);
+    struct input_block block = {0};
+    int status;
 
-        if (status != 0) return status;
-        if (length == 0) break;
-        for (const char *end, *last = lines + length; lines < last; lines = end) {
-            end = (const char *)memchr(lines, '\n', (size_t)(last - lines)) + 1;
-            if ((status = take_line(s, lines, end)) != 0) return status;
+    while ((status = input_lines(input, &block, s->error)) == 0 && block.length > 0) {
+        const char *line = block.lines, *last = line + block.length;
+
+        for (const char *end; status == 0 && line < last; line = end) {
+            end = (const char *)memchr(line, '\n', (size_t)(last - line)) + 1;
+            status = take_line(s, line, end);
         }
+        if (status != 0) break;
     }
+    input_block_free(&block);
+    if (status != 0) return status;
     return s->line > 0 ? 0 : cg_fail(s->error, CG_EXIT_INPUT, "%s: no record at all", s->path);
 }
 

@@ -110,3 +110,18 @@ void block_free(void *block)
     else
         free(header_of(block));
 }
+
+bool block_reserve_larger(void *array_address, size_t *capacity, size_t least, size_t element)
+{
+    void *array, *grown;
+    size_t larger = *capacity != 0 ? *capacity : 64;
+    if (least >= UINT32_MAX) return false;
+    while (larger < least)
+        larger *= 2;
+    memcpy(&array, array_address, sizeof array);
+    grown = block_resize(array, larger * element);
+    if (grown == NULL) return false;
+    memcpy(array_address, &grown, sizeof grown);
+    *capacity = larger;
+    return true;
+}

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Resizes a block (NULL: a new one). The first bytes are kept, what is added has any value. NULL when memory
  * is short, and the block is then unchanged. The block is aligned to 64 bytes. */
@@ -19,5 +20,16 @@ void *block_resize_zeroed(void *block, size_t used, size_t size);
 /* A new block of zero bytes. */
 void *block_zeroed(size_t size);
 void block_free(void *block);
+
+/* Room for more elements behind count, in an array that is a block; array_address: of the pointer to it,
+ * capacity: its elements, 0 with NULL. False, and nothing is changed, when memory is short or the elements
+ * would be 2^32-1: their numbers have 32 bits, of which one value stands for none. */
+bool block_reserve_larger(void *array_address, size_t *capacity, size_t least, size_t element);
+static inline bool block_reserve(void *array_address, size_t *capacity, size_t count, size_t more,
+                                 size_t element)
+{
+    return __builtin_expect(count + more <= *capacity, 1) ||
+           block_reserve_larger(array_address, capacity, count + more, element);
+}
 
 #endif

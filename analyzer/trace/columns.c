@@ -93,19 +93,19 @@ static enum columns_answer make_room(struct cg_trace *trace, struct columns_capa
  * out of memory, 40 MB of 500 for 1 GB of the mixed trace. */
 #define STORE(array, stored)                                                                                 \
     if ((stored) != 0) (array)[row] = (stored);
-#define STORE_LIST(array)                                                                                    \
-    if (value->list.count != 0) (array)[row] = value->list;
-#define STORE_STR(name)                                            columns->name[row] = decoder_string(decoder, *value);
-#define STORE_OPT_STR(name)                                        STORE(columns->name, decoder_string(decoder, *value))
-#define STORE_U64(name)                                            STORE(columns->name, value->u)
-#define STORE_OPT_U64(name)                                        STORE(columns->name, value->u) STORE(columns->name##_set, present & 1)
-#define STORE_F64(name)                                            columns->name[row] = value->f;
-#define STORE_OPT_F64(name)                                        columns->name[row] = value->f, columns->name##_set[row] = present & 1;
-#define STORE_BOOL(name)                                           STORE(columns->name, (uint8_t)value->u)
-#define STORE_ENUM(name)                                           STORE(columns->name, (uint8_t)value->u)
-#define STORE_OPT_ENUM(name)                                       STORE(columns->name, (uint8_t)value->u)
-#define STORE_U64_LIST(name)                                       STORE_LIST(columns->name)
-#define STORE_STR_LIST(name)                                       STORE_LIST(columns->name)
+#define STORE_STR(name)      columns->name[row] = decoder_string(decoder, *value);
+#define STORE_OPT_STR(name)  STORE(columns->name, decoder_string(decoder, *value))
+#define STORE_U64(name)      STORE(columns->name, value->u)
+#define STORE_OPT_U64(name)  STORE(columns->name, value->u) STORE(columns->name##_set, present & 1)
+#define STORE_F64(name)      columns->name[row] = value->f;
+#define STORE_OPT_F64(name)  columns->name[row] = value->f, columns->name##_set[row] = present & 1;
+#define STORE_BOOL(name)     STORE(columns->name, (uint8_t)value->u)
+#define STORE_ENUM(name)     STORE(columns->name, (uint8_t)value->u)
+#define STORE_OPT_ENUM(name) STORE(columns->name, (uint8_t)value->u)
+#define STORE_U64_LIST(name)                                                                                 \
+    if (value->numbers != 0) columns->name[row] = decoder_numbers(decoder, *value);
+#define STORE_STR_LIST(name)                                                                                 \
+    if (value->strings.count != 0) columns->name[row] = decoder_strings(decoder, *value);
 #define STORE_STACK(name)                                          ok = stacks_take(trace, decoder, value->object, &columns->name[row]);
 #define STORE_FIELD(name, wire, type, presence, argument, meaning) STORE_##type(name) value++, present >>= 1;
 #define STORE_TABLE(suffix, member, fields, extra_fields)                                                    \
@@ -153,7 +153,7 @@ enum columns_answer columns_append(struct cg_trace *trace, struct columns_capaci
 #define SET_U64(name)                                             to->name = value->u;
 #define SET_BOOL(name)                                            to->name = value->u != 0;
 #define SET_ENUM(name)                                            to->name = (uint8_t)value->u;
-#define SET_STR_LIST(name)                                        to->name = value->list;
+#define SET_STR_LIST(name)                                        to->name = decoder_strings(decoder, *value);
 #define SET_OBJECT(name)                                          ok = ok && (value->object == NULL || set_##name(&to->name, decoder, value->object));
 #define SET_OBJECT_LIST(name)                                     ok = ok && (value->objects == NULL || set_##name(to, decoder, value->objects));
 #define SET_MAP(name)                                             pairs = value->pairs;

@@ -147,10 +147,10 @@ static members_decoder *fastest_members(void)
     return decode_members;
 }
 
-bool decoder_init(struct decoder *decoder, struct cg_strings *strings, bool extras, bool portable)
+bool decoder_init(struct decoder *decoder, bool extras, bool portable)
 {
-    enum { FIRST_LISTS = 256, FIRST_TEXTS = 256, FIRST_POOL = 256 };
-    *decoder = (struct decoder){.strings = strings, .extras = extras};
+    enum { FIRST_TEXTS = 256 };
+    *decoder = (struct decoder){.extras = extras};
     decoder->members = portable ? decode_members : fastest_members();
     decoder->layouts = block_zeroed(LAYOUT_COUNT * sizeof *decoder->layouts);
     decoder->patterns = calloc((VALUES_COUNT + 1) * VALUES_MAX, sizeof *decoder->patterns);
@@ -158,20 +158,15 @@ bool decoder_init(struct decoder *decoder, struct cg_strings *strings, bool extr
     decoder->kind_memos = calloc(1U << KIND_MEMO_BITS, sizeof *decoder->kind_memos);
     decoder->string_slots = calloc(LAYOUT_COUNT * SCHEMA_MAX_FIELDS, sizeof(struct slot *));
     decoder->list_memos = calloc(1U << LIST_MEMO_BITS, sizeof *decoder->list_memos);
-    decoder->lists = block_zeroed(FIRST_LISTS * sizeof *decoder->lists);
-    decoder->list_mask = FIRST_LISTS - 1;
-    decoder->texts.text = block_resize(NULL, FIRST_TEXTS * sizeof *decoder->texts.text);
-    decoder->last_texts.text = block_resize(NULL, FIRST_TEXTS * sizeof *decoder->texts.text);
-    decoder->texts.capacity = decoder->last_texts.capacity = FIRST_TEXTS;
-    /* There from the start: the place of an empty list must be a pointer, too. */
-    decoder->u64_pool = block_resize(NULL, FIRST_POOL * sizeof *decoder->u64_pool);
-    decoder->str_pool = block_resize(NULL, FIRST_POOL * sizeof *decoder->str_pool);
-    decoder->u64_capacity = decoder->str_capacity = FIRST_POOL;
     if (decoder->layouts == NULL || decoder->patterns == NULL || decoder->starts == NULL ||
         decoder->kind_memos == NULL || decoder->string_slots == NULL || decoder->list_memos == NULL ||
-        decoder->u64_pool == NULL || decoder->str_pool == NULL || decoder->lists == NULL ||
-        decoder->texts.text == NULL || decoder->last_texts.text == NULL)
+        !block_reserve(&decoder->texts.text, &decoder->texts.capacity, 0, FIRST_TEXTS, sizeof(struct text)) ||
+        !block_reserve(&decoder->last_texts.text, &decoder->last_texts.capacity, 0, FIRST_TEXTS,
+                       sizeof(struct text)) ||
+        !block_reserve(&decoder->lists, &decoder->list_capacity, 0, 1, sizeof *decoder->lists))
         return false;
+    decoder->lists[0] = (struct decoded_list){0}; /* what an absent list refers to */
+    decoder->list_count = decoder->lists_resolved = 1;
     for (unsigned i = 0; i < VALUES_COUNT; i++)
         patterns_init(decoder->patterns + i * VALUES_MAX, &schema_values[i], "\"");
     patterns_init(decoder->patterns + VALUES_COUNT * VALUES_MAX, &schema_kinds, "\"");
@@ -192,15 +187,32 @@ void decoder_free(struct decoder *decoder)
     free(decoder->string_slots);
     free(decoder->list_memos);
     block_free(decoder->lists);
+    block_free(decoder->u64_pool);
+    block_free(decoder->str_pool);
     block_free(decoder->texts.text);
     block_free(decoder->last_texts.text);
     json_scan_free(&decoder->scan);
+}
+
+/* The lists of the batches before, when there are many: what was learned of them is learned again. */
+static void forget_lists(struct decoder *decoder)
+{
+    enum { LISTS_MOST = 1 << 13, NUMBERS_MOST = 1 << 16 };
+    if (decoder->list_count <= LISTS_MOST && decoder->u64_count <= NUMBERS_MOST) return;
+    decoder->list_count = decoder->lists_resolved = 1;
+    decoder->u64_count = 0;
+    memset(decoder->list_memos, 0, sizeof *decoder->list_memos << LIST_MEMO_BITS);
+    for (struct layout *layout = decoder->layouts; layout < decoder->layouts + LAYOUT_COUNT; layout++)
+        for (unsigned i = 0; i < SCHEMA_MAX_FIELDS; i++)
+            if (layout->slot[i].action == ACTION_U64_LIST) layout->slot[i].member = NO_MATCH;
 }
 
 bool decoder_begin(struct decoder *decoder)
 {
     struct texts before = decoder->texts;
     free_allocations(decoder);
+    forget_lists(decoder);
+    decoder->str_count = 0;
     decoder->texts = decoder->last_texts;
     decoder->last_texts = before;
     decoder->texts.text[0] = (struct text){0}; /* what an absent string refers to */

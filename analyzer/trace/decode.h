@@ -3,20 +3,21 @@
 #ifndef CGTRACE_ANALYZER_TRACE_DECODE_H
 #define CGTRACE_ANALYZER_TRACE_DECODE_H
 
+#include "analyzer/trace/interned.h"
 #include "analyzer/trace/schema.h"
-#include "analyzer/trace/strings.h"
 #include "common/json_scan.h"
 
-/* STR, OPT_STR: string; U64, OPT_U64, BOOL, ENUM: u; OPT_ENUM: u, value + 1; F64, OPT_F64: f; lists: list;
- * OBJECT, STACK: object, NULL when absent; OBJECT_LIST: objects; MAP: pairs. All bits are zero where a field
- * is absent. */
+/* STR, OPT_STR: string; U64, OPT_U64, BOOL, ENUM: u; OPT_ENUM: u, value + 1; F64, OPT_F64: f; U64_LIST:
+ * numbers; STR_LIST: strings; OBJECT, STACK: object, NULL when absent; OBJECT_LIST: objects; MAP: pairs. All
+ * bits are zero where a field is absent. */
 union value {
     uint64_t u;
     double f;
     /* Position in decoder->texts, 0 when absent. As wide as the union: four bytes stored and eight read back
      * held up the processor for 20 cycles. */
     uint64_t string;
-    struct cg_list list;
+    uint64_t numbers;       /* position in decoder->lists, 0 when absent or empty */
+    struct cg_list strings; /* in decoder->str_pool */
     struct record *object;
     struct record_list *objects;
     struct pair_list *pairs;
@@ -49,6 +50,12 @@ struct texts {
     size_t count, capacity;
 };
 
+/* A list of numbers: its place in decoder->u64_pool and, from decoder_resolve() on, what stands for it in the
+ * trace. */
+struct decoded_list {
+    struct cg_list here, interned;
+};
+
 /* Why a line was refused. */
 struct decode_fault {
     const char *at;    /* in the line; NULL: the whole record */
@@ -62,7 +69,7 @@ struct decode_fault {
 enum { LIST_TEXT = 16, LIST_MEMO_BITS = 9, KIND_MEMO_BITS = 8 };
 struct list_memo {
     char text[LIST_TEXT]; /* from bracket to bracket; zeros: none */
-    struct cg_list list;
+    uint32_t list;        /* position in decoder->lists */
 };
 
 struct slot;    /* what is learned of a field, and */
@@ -75,23 +82,22 @@ typedef const char *members_decoder(struct decoder *decoder, const char *at, boo
 
 struct decoder {
     struct json_scan scan;
-    members_decoder *members;   /* for this processor */
-    struct cg_strings *strings; /* not owned */
+    members_decoder *members; /* for this processor */
     bool extras;
     struct decode_fault fault;
     const char *field; /* that is being decoded */
 
-    /* Strings are looked up a batch of records at a time: each look-up in a large table misses the cache, and
-     * so the misses of a batch overlap. */
+    /* What a batch refers to is looked up when it is resolved: by then it is this decoder's turn, and the
+     * cache misses of the look-ups overlap. */
     struct texts texts, last_texts; /* of this batch and the one before it */
-    size_t str_resolved;            /* of str_pool; what follows are positions in texts */
-
-    uint64_t *u64_pool; /* equal lists are there once */
-    size_t u64_count, u64_capacity;
-    cg_str *str_pool;
+    uint32_t *str_pool;             /* lists of strings of this batch: positions in texts */
     size_t str_count, str_capacity;
-    struct cg_list *lists; /* open addressing over the lists of u64_pool; count 0 is free */
-    size_t list_count, list_mask;
+    size_t str_first; /* of them in the trace's str_pool, when resolved */
+
+    struct decoded_list *lists; /* of several batches */
+    size_t list_count, list_capacity, lists_resolved;
+    uint64_t *u64_pool;
+    size_t u64_count, u64_capacity;
     struct list_memo *list_memos;
 
     struct {
@@ -112,12 +118,13 @@ struct decoder {
     size_t allocated;               /* bytes of them */
 };
 
-/* portable: without the instructions that only some processors have. */
-bool decoder_init(struct decoder *decoder, struct cg_strings *strings, bool extras, bool portable);
-/* Leaves u64_pool and str_pool, which the trace takes over. */
+/* portable: without the instructions that only some processors have. False when memory is short;
+ * decoder_free() frees what was made. */
+bool decoder_init(struct decoder *decoder, bool extras, bool portable);
 void decoder_free(struct decoder *decoder);
 
-/* Begins a batch: the records before are no longer valid. False when memory is short. */
+/* Begins a batch: the records before, which were resolved, are no longer valid. False when memory is short.
+ */
 bool decoder_begin(struct decoder *decoder);
 
 /* Decodes the object at the start of line, to be kept unchanged until the batch is resolved; on success *kind
@@ -126,12 +133,23 @@ bool decoder_begin(struct decoder *decoder);
 bool decode_record(struct decoder *decoder, const char *line, enum cg_kind *kind, struct record *record,
                    const char **end);
 
-/* Interns the strings of the batch. Only now decoder_string() may be asked. False when memory is short. */
-bool decoder_resolve(struct decoder *decoder);
+/* Interns what the batch refers to, in the order of the text. Only now the functions below may be asked.
+ * False when memory is short. */
+bool decoder_resolve(struct decoder *decoder, struct interned *interned);
 
 static inline cg_str decoder_string(const struct decoder *decoder, union value value)
 {
     return decoder->texts.text[value.string].number;
+}
+static inline struct cg_list decoder_numbers(const struct decoder *decoder, union value value)
+{
+    return decoder->lists[value.numbers].interned;
+}
+static inline struct cg_list decoder_strings(const struct decoder *decoder, union value value)
+{
+    struct cg_list list = value.strings;
+    list.first += (uint32_t)decoder->str_first;
+    return list;
 }
 
 #endif

@@ -90,7 +90,7 @@ const char *decode_bool(struct decoder *decoder, const char *at, uint64_t *value
 /* patterns: of the values, in their order. */
 const char *decode_enum(struct decoder *decoder, const char *at, const struct values *values,
                         const struct pattern *patterns, uint64_t *value);
-const char *decode_u64_list(struct decoder *decoder, const char *at, struct cg_list *list);
+const char *decode_u64_list(struct decoder *decoder, const char *at, uint64_t *position);
 const char *decode_str_list(struct decoder *decoder, const char *at, struct cg_list *list);
 const char *decode_map(struct decoder *decoder, const char *at, struct pair_list **map);
 /* A key and its colon: the value. */
@@ -171,7 +171,6 @@ static inline bool decode_text(struct decoder *decoder, const char *bytes, size_
         (bytes = decode_copy(decoder, bytes, length)) == NULL)
         return false;
     uint32_t hash = strings_hash(bytes, length);
-    strings_prefetch(decoder->strings, hash);
     return add_text(decoder, (struct text){bytes, length, hash, CG_ABSENT}, position);
 }
 

@@ -12,8 +12,8 @@
 #include "analyzer/trace/block.h"
 #include "common/json_scan.h"
 
-/* READ_MAX: zlib counts in unsigned int. */
-enum { BLOCK = 448 << 10, RAW = 1 << 15, READ_MAX = 1 << 30 };
+/* With the records that are made of it a block stays in a cache of 512 KiB. */
+enum { BLOCK = 128 << 10, RAW = 1 << 15 };
 
 struct input {
     const char *name;
@@ -30,12 +30,11 @@ struct input {
     ZSTD_DStream *zstd;
     bool in_frame; /* the compressed data may not end here */
 
-    char *buffer;
-    size_t size;      /* without the padding */
-    size_t lines_end; /* what the last call handed out */
-    size_t filled;    /* bytes in the buffer */
+    size_t block;     /* bytes of a block, and what is read at once */
+    char *unfinished; /* the line that the last block ended in */
+    size_t unfinished_length, unfinished_size;
     uint64_t bytes;
-    bool over, cut;
+    bool over;
     bool as_it_stands; /* never decompressed */
     void (*tap)(void *context, const void *bytes, size_t length);
     void *tap_context;
@@ -147,7 +146,6 @@ static int read_zstd(struct input *input, char *to, size_t size, size_t *got, st
 /* Up to size bytes of the decompressed stream; 0 bytes at its end. */
 static int read_stream(struct input *input, char *to, size_t size, size_t *got, struct cg_error *error)
 {
-    if (size > READ_MAX) size = READ_MAX;
     switch (input->form) {
     case GZIP:
         return read_gzip(input, to, size, got, error);
@@ -188,11 +186,10 @@ static struct input *input_start(struct input input, struct cg_error *error)
     struct input *made = malloc(sizeof *made);
     if (made != NULL) {
         *made = input;
-        made->size = BLOCK;
+        made->block = BLOCK;
         made->raw = block_resize(NULL, RAW);
-        made->buffer = block_resize(NULL, BLOCK + JSON_PADDING);
     }
-    if (made == NULL || made->raw == NULL || made->buffer == NULL)
+    if (made == NULL || made->raw == NULL)
         short_of_memory(&input, error);
     else if (detect_form(made, error) == 0)
         return made;
@@ -257,7 +254,7 @@ void input_close(struct input *input)
     ZSTD_freeDStream(input->zstd);
     if (input->fd > STDIN_FILENO) close(input->fd);
     block_free(input->raw);
-    block_free(input->buffer);
+    block_free(input->unfinished);
     free(input);
 }
 
@@ -268,78 +265,114 @@ void input_tap(struct input *input, void (*tap)(void *context, const void *bytes
     input->tap_context = context;
 }
 
-/* Room for more behind what is there: moves the unfinished line to the front, and doubles when it fills
- * everything. */
-static int make_room(struct input *input, struct cg_error *error)
+void input_set_block(struct input *input, size_t bytes)
 {
-    size_t unfinished = input->filled - input->lines_end;
-    if (input->lines_end > 0) {
-        memmove(input->buffer, input->buffer + input->lines_end, unfinished);
-    } else if (input->filled == input->size) {
-        char *buffer = block_resize(input->buffer, input->size * 2 + JSON_PADDING);
-        if (buffer == NULL) return short_of_memory(input, error);
-        input->buffer = buffer;
-        input->size *= 2;
-    }
-    input->lines_end = 0;
-    input->filled = unfinished;
+    input->block = bytes;
+}
+
+void input_block_free(struct input_block *block)
+{
+    block_free(block->lines);
+}
+
+static int resize(const struct input *input, struct input_block *block, size_t size, struct cg_error *error)
+{
+    char *lines = block_resize(block->lines, size + JSON_PADDING);
+    if (lines == NULL) return short_of_memory(input, error);
+    block->lines = lines;
+    block->size = size;
+    return 0;
+}
+
+/* Begins the block with the unfinished line of the one before. Room that only a long line needed is given
+ * back. */
+static int start_block(struct input *input, struct input_block *block, struct cg_error *error)
+{
+    block->length = 0;
+    block->cut = false;
+    if ((block->size < input->block || block->size > input->block * 8) &&
+        resize(input, block, input->block, error) != 0)
+        return error->status;
+    /* Not longer than what is read at once. */
+    if (input->unfinished_length > 0) memcpy(block->lines, input->unfinished, input->unfinished_length);
+    block->length = input->unfinished_length;
+    input->unfinished_length = 0;
+    return 0;
+}
+
+/* Ends the block behind its last line feed, of which feed is the place; what follows is for the next one. */
+static int end_block(struct input *input, struct input_block *block, const char *feed, struct cg_error *error)
+{
+    size_t length = (size_t)(feed - block->lines) + 1, rest = block->length - length;
+    if (!block_reserve(&input->unfinished, &input->unfinished_size, 0, rest, 1))
+        return short_of_memory(input, error);
+    if (rest > 0) memcpy(input->unfinished, block->lines + length, rest);
+    input->unfinished_length = rest;
+    block->length = length;
     return 0;
 }
 
 /* The stream is over: ends the last line if need be. */
-static void end_last_line(struct input *input)
+static void end_last_line(struct input *input, struct input_block *block)
 {
     input->over = true;
-    if (input->filled == 0) return;
-    input->cut = true;
-    input->buffer[input->filled++] = '\n'; /* there is room: the padding */
-    input->lines_end = input->filled;
+    if (block->length == 0) return;
+    block->cut = true;
+    block->lines[block->length++] = '\n'; /* there is room: the padding */
 }
 
 /* A line that fills the buffer and is no object, and no blank line so far: it would be refused however long
  * it is, so no more memory is spent on it. */
-static bool hopeless(const struct input *input)
+static bool hopeless(const struct input_block *block)
 {
     size_t at = 0;
 
-    while (at < input->filled &&
-           (input->buffer[at] == ' ' || (input->buffer[at] >= '\t' && input->buffer[at] <= '\r')))
+    while (at < block->length &&
+           (block->lines[at] == ' ' || (block->lines[at] >= '\t' && block->lines[at] <= '\r')))
         at++;
     /* Above ASCII: may be white space too, or a byte order mark, which is told in its own words. */
-    return at < input->filled && input->buffer[at] != '{' && (unsigned char)input->buffer[at] < 0x80;
+    return at < block->length && block->lines[at] != '{' && (unsigned char)block->lines[at] < 0x80;
 }
 
-int input_lines(struct input *input, const char **lines, size_t *length, struct cg_error *error)
+static int fill_block(struct input *input, struct input_block *block, struct cg_error *error)
 {
-    *lines = input->buffer;
-    *length = 0;
-    if (input->over) return 0;
-    int status = make_room(input, error);
-    while (status == 0 && input->lines_end == 0 && !input->over) {
+    int status = start_block(input, block, error);
+    while (status == 0) {
         size_t got = 0;
-        if (input->filled == input->size && hopeless(input)) {
-            end_last_line(input);
-            break;
+        if (block->length >= block->size) {
+            if (hopeless(block)) {
+                end_last_line(input, block);
+                return 0;
+            }
+            if ((status = resize(input, block, block->size * 2, error)) != 0) return status;
         }
-        if (input->filled == input->size) status = make_room(input, error);
-        if (status == 0)
-            status =
-                read_stream(input, input->buffer + input->filled, input->size - input->filled, &got, error);
-        if (status != 0) break;
+        size_t room = block->size - block->length;
+        status = read_stream(input, block->lines + block->length, room < input->block ? room : input->block,
+                             &got, error);
+        if (status != 0) return status;
         input->bytes += got;
-        const char *feed = memrchr(input->buffer + input->filled, '\n', got);
-        input->filled += got;
-        if (feed != NULL) input->lines_end = (size_t)(feed - input->buffer) + 1;
-        if (got == 0) end_last_line(input);
+        const char *feed = memrchr(block->lines + block->length, '\n', got);
+        block->length += got;
+        if (feed != NULL) return end_block(input, block, feed, error);
+        if (got == 0) {
+            end_last_line(input, block);
+            return 0;
+        }
     }
-    *lines = input->buffer;
-    *length = input->lines_end;
     return status;
 }
 
-bool input_cut(const struct input *input)
+int input_lines(struct input *input, struct input_block *block, struct cg_error *error)
 {
-    return input->cut;
+    block->length = 0;
+    if (input->over) return 0;
+    int status = fill_block(input, block, error);
+    block->source_bytes = input->raw_done;
+    if (status != 0) {
+        input->over = true;
+        block->length = 0;
+    }
+    return status;
 }
 
 uint64_t input_bytes(const struct input *input)
@@ -347,8 +380,7 @@ uint64_t input_bytes(const struct input *input)
     return input->bytes;
 }
 
-void input_position(const struct input *input, uint64_t *done, uint64_t *total)
+uint64_t input_total(const struct input *input)
 {
-    *done = input->raw_done;
-    *total = input->raw_total;
+    return input->raw_total;
 }

@@ -21,17 +21,26 @@ void input_close(struct input *input);
 void input_tap(struct input *input, void (*tap)(void *context, const void *bytes, size_t length),
                void *context);
 
-/* Whole lines, each with its line feed (the last one gets one if the stream lacks it), followed by
- * JSON_PADDING readable bytes; valid until the next call. The block holds at least one line and is about 1
- * MiB unless a line is longer. Returns 0 with *length 0 at the end; else the exit status with *error filled.
- */
-int input_lines(struct input *input, const char **lines, size_t *length, struct cg_error *error);
+/* Whole lines, each with its line feed; JSON_PADDING readable bytes follow the last one. Begins zeroed. */
+struct input_block {
+    char *lines;
+    size_t length;         /* 0: the stream is over */
+    size_t size;           /* room for lines, without the padding */
+    bool cut;              /* no line feed stood at the end of the stream: the last one was added */
+    uint64_t source_bytes; /* how far the source itself has been read */
+};
+void input_block_free(struct input_block *block);
 
-/* No line feed stood at the end of the stream (known once input_lines() has given its last block). */
-bool input_cut(const struct input *input);
+/* Fills the block with the lines that come next: at least one, and about 128 KiB unless a line is longer.
+ * Returns 0, or the exit status with *error filled; then the stream is over. */
+int input_lines(struct input *input, struct input_block *block, struct cg_error *error);
+
+/* Other than 128 KiB, before the first block. */
+void input_set_block(struct input *input, size_t bytes);
+
 /* Bytes of the decompressed stream so far. */
 uint64_t input_bytes(const struct input *input);
-/* How far the source itself has been read, and its size (0 when unknown). */
-void input_position(const struct input *input, uint64_t *done, uint64_t *total);
+/* Size of the source itself; 0 when it is not known. */
+uint64_t input_total(const struct input *input);
 
 #endif

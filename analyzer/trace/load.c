@@ -1,309 +1,206 @@
-/* Reads a trace: lines from the input, records from the decoder, rules by the sequence, rows into the
- * columns. */
-#include <inttypes.h>
+/* Reads a trace with several threads, which take turns: each reads a block of lines and decodes it into a
+ * batch of its own, and takes the records of the batch into the trace when those of all blocks before are
+ * there. So the trace, and which defect is found, are the same for any number of threads. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "analyzer/trace/columns.h"
-#include "analyzer/trace/input.h"
-#include "analyzer/trace/meta_extras.h"
-#include "analyzer/trace/sequence.h"
-#include "common/dense.h"
-#include "common/utf8.h"
+#include "analyzer/trace/take.h"
 
-enum { BATCH = 64, BATCH_BYTES = 4 << 20 };
+/* Decoding a block takes twice the time of taking its records, so more threads would wait for their turn. */
+enum { THREADS_DEFAULT_MOST = 3 };
 
-/* A record that is decoded and not yet taken. */
-struct waiting {
-    uint64_t line;
-    enum cg_kind kind;
-    struct record record;
+struct loader;
+struct worker {
+    struct loader *loader;
+    struct batch batch;
+    uint64_t block; /* number of the one in the batch */
+    pthread_t thread;
 };
-
-/* Sizes of the dtypes seen last, by the low bits of their number. */
-enum { DTYPE_CACHE = 64 };
 
 struct loader {
-    const char *name;
     struct cg_load_options options;
-    struct cg_error *error;
+    pthread_mutex_t input_lock; /* for input and blocks */
     struct input *input;
-    struct decoder decoder;
-    struct sequence sequence;
-    struct columns_capacity capacity;
-    struct cg_trace *trace;
-    uint64_t line; /* from 1; of the record in hand */
-    struct waiting waiting[BATCH];
-    unsigned waiting_count;
+    uint64_t blocks; /* that were read */
+
+    pthread_mutex_t turn_lock; /* for turn */
+    pthread_cond_t turn_passed;
+    uint64_t turn; /* the block whose records are to be taken; who has it owns what follows */
+    struct taker taker;
+    int status;
     struct timespec last_progress;
-    struct {
-        cg_str dtype;
-        unsigned bytes;
-    } dtype_cache[DTYPE_CACHE];
+
+    atomic_bool failed; /* no more blocks are wanted */
+    struct worker *helpers;
+    unsigned helper_count; /* that run */
 };
 
-/* errors */
+/* turns */
 
-/* In a line with a byte that is not UTF-8 that is the defect, unless another one comes before it. */
-static int line_fault(struct loader *loader, const char *line, const char *record_name)
+static void await_turn(struct worker *worker)
 {
-    struct decode_fault *fault = &loader->decoder.fault;
-    const char *end = rawmemchr(line, '\n'), *text = fault->text, *field = fault->field;
-    if (fault->no_memory) return cg_fail(loader->error, CG_EXIT_IO, "%s: out of memory", loader->name);
-    const char *broken = line + utf8_valid_length(line, (size_t)(end - line));
-    const char *at = fault->at != NULL ? fault->at : line;
-    if (broken < end && (broken <= at || fault->at == NULL)) {
-        at = broken;
-        text = "not valid UTF-8";
-        field = NULL;
-    }
-    uint64_t byte = (uint64_t)(at - line) + 1;
-    const char *cut = at == end && input_cut(loader->input) ? " (the file is cut off here)" : "";
-    if (field != NULL)
-        return cg_fail(loader->error, CG_EXIT_INPUT, "%s:%" PRIu64 ":%" PRIu64 ": %s%sfield \"%s\": %s%s",
-                       loader->name, loader->line, byte, record_name, record_name[0] != '\0' ? ": " : "",
-                       field, text, cut);
-    return cg_fail(loader->error, CG_EXIT_INPUT, "%s:%" PRIu64 ":%" PRIu64 ": %s%s%s%s", loader->name,
-                   loader->line, byte, record_name, record_name[0] != '\0' ? ": " : "", text, cut);
+    struct loader *loader = worker->loader;
+    pthread_mutex_lock(&loader->turn_lock);
+    while (loader->turn != worker->block)
+        pthread_cond_wait(&loader->turn_passed, &loader->turn_lock);
+    pthread_mutex_unlock(&loader->turn_lock);
 }
 
-static int syntax_fault(struct loader *loader, const char *line, const char *at, const char *text)
+static void pass_turn(struct loader *loader)
 {
-    struct decode_fault *fault = &loader->decoder.fault;
-    *fault = (struct decode_fault){.at = at};
-    strncpy(fault->text, text, sizeof fault->text - 1);
-    return line_fault(loader, line, "");
+    pthread_mutex_lock(&loader->turn_lock);
+    loader->turn++;
+    pthread_cond_broadcast(&loader->turn_passed);
+    pthread_mutex_unlock(&loader->turn_lock);
 }
 
-static int sequence_fault(struct loader *loader)
-{
-    if (loader->sequence.no_memory)
-        return cg_fail(loader->error, CG_EXIT_IO, "%s: out of memory", loader->name);
-    return cg_fail(loader->error, CG_EXIT_INPUT, "%s:%" PRIu64 ": %s", loader->name, loader->line,
-                   loader->sequence.fault);
-}
-
-static int no_memory(struct loader *loader)
-{
-    return cg_fail(loader->error, CG_EXIT_IO, "%s: out of memory", loader->name);
-}
-
-/* rows */
-
-static bool resolve(struct loader *loader, cg_str dtype, struct cg_list shape, uint64_t *bytes)
-{
-    unsigned slot = dtype % DTYPE_CACHE;
-    struct cg_text text = trace_text(loader->trace, dtype);
-    if (loader->dtype_cache[slot].dtype != dtype) {
-        loader->dtype_cache[slot].dtype = dtype;
-        loader->dtype_cache[slot].bytes = dense_element_bytes(text.bytes, text.length);
-    }
-    return loader->dtype_cache[slot].bytes != 0 &&
-           dense_bytes(loader->decoder.u64_pool + shape.first, shape.count, text.bytes, text.length, bytes);
-}
-
-/* doc/spec/trace.md 8: footprints that the producer left out. */
-static void resolve_dense_bytes(struct loader *loader, enum cg_kind kind)
-{
-    struct cg_trace *trace = loader->trace;
-    if (kind == CG_KIND_OP) {
-        struct cg_ops *ops = &trace->op;
-        size_t row = ops->rows - 1;
-        if (!ops->output_dense_bytes_set[row])
-            ops->output_dense_bytes_set[row] =
-                resolve(loader, ops->dtype[row], ops->shape[row], &ops->output_dense_bytes[row]);
-    } else if (kind == CG_KIND_TENSOR) {
-        struct cg_tensors *tensors = &trace->tensor;
-        size_t row = tensors->rows - 1;
-        if (!tensors->dense_bytes_set[row])
-            tensors->dense_bytes_set[row] =
-                resolve(loader, tensors->dtype[row], tensors->shape[row], &tensors->dense_bytes[row]);
-    }
-}
-
-static int take_record(struct loader *loader, enum cg_kind kind, const struct record *record)
-{
-    if (!sequence_record(&loader->sequence, kind, &loader->decoder, record)) return sequence_fault(loader);
-    if (kind == CG_KIND_META)
-        return columns_set_run(loader->trace, &loader->decoder, record) ? 0 : no_memory(loader);
-    switch (columns_append(loader->trace, &loader->capacity, kind, &loader->decoder, record)) {
-    case COLUMNS_NO_MEMORY:
-        return no_memory(loader);
-    case COLUMNS_TOO_MANY:
-        return cg_fail(loader->error, CG_EXIT_INPUT,
-                       "%s:%" PRIu64 ": more than 4294967294 records of one kind", loader->name,
-                       loader->line);
-    case COLUMNS_DONE:
-        break;
-    }
-    if (kind == CG_KIND_OP && record->present >> OP_FIELD_error & 1)
-        loader->trace->out_of_memory_count += record->value[OP_FIELD_error].u == CG_OUT_OF_MEMORY;
-    resolve_dense_bytes(loader, kind);
-    return 0;
-}
-
-/* Takes the records of the batch in their order, and begins a new one. */
-static int take_batch(struct loader *loader)
-{
-    uint64_t line = loader->line;
-    int status = 0;
-    if (!decoder_resolve(&loader->decoder)) return no_memory(loader);
-    for (unsigned i = 0; i < loader->waiting_count && status == 0; i++) {
-        const struct waiting *waiting = &loader->waiting[i];
-        loader->line = waiting->line;
-        status = take_record(loader, waiting->kind, &waiting->record);
-    }
-    loader->waiting_count = 0;
-    if (status != 0) return status;
-    loader->line = line;
-    return decoder_begin(&loader->decoder) ? 0 : no_memory(loader);
-}
-
-/* lines */
-
-/* A line that does not begin with a brace: blank, white space before the record, or no record. begin is set
- * to the brace, or to NULL when the line is blank. */
-static int unusual_start(struct loader *loader, const char *line, const char **begin)
-{
-    const char *end = rawmemchr(line, '\n'), *text = line;
-    size_t length = (size_t)(end - line);
-    utf8_trim(&text, &length);
-    *begin = length == 0 ? NULL : text;
-    if (length == 0 || *text == '{') return 0;
-    int status = take_batch(loader);
-    if (status != 0) return status;
-    if (!sequence_may_follow(&loader->sequence)) return sequence_fault(loader);
-    if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0)
-        return syntax_fault(loader, line, text, "byte order mark, expected a JSON object");
-    return syntax_fault(loader, line, text, "expected a JSON object");
-}
-
-/* The record that begins at begin in this line; *next is set behind the line feed. What defect a line has
- * counts only when the records before it have none. */
-static int take_line_record(struct loader *loader, const char *line, const char *begin, const char **next)
-{
-    struct waiting *waiting = &loader->waiting[loader->waiting_count];
-    const char *end;
-    int status;
-    waiting->line = loader->line;
-    waiting->kind = CG_KIND_COUNT;
-    if (!decode_record(&loader->decoder, begin, &waiting->kind, &waiting->record, &end)) {
-        struct decode_fault fault = loader->decoder.fault;
-        const char *name = waiting->kind < CG_KIND_COUNT ? schema_objects[waiting->kind].name : "";
-        if ((status = take_batch(loader)) != 0) return status;
-        loader->decoder.fault = fault;
-        return line_fault(loader, line, name);
-    }
-    if (*end != '\n') {
-        const char *feed = rawmemchr(end, '\n');
-        size_t rest = (size_t)(feed - end);
-        utf8_trim(&end, &rest);
-        if (rest > 0)
-            return (status = take_batch(loader)) != 0
-                       ? status
-                       : syntax_fault(loader, line, end, "text after the record");
-        end = feed;
-    }
-    *next = end + 1;
-    loader->waiting_count++;
-    /* Alone in their batch: whether a record may follow, and which schema holds, must be known before the
-     * next line. */
-    if (waiting->kind == CG_KIND_META && !meta_extras_read(loader->trace, begin, (size_t)(*next - begin)))
-        return no_memory(loader);
-    bool decisive = waiting->kind == CG_KIND_META || waiting->kind == CG_KIND_TERMINAL;
-    bool full = loader->waiting_count == BATCH || loader->decoder.allocated >= BATCH_BYTES;
-    return full || decisive ? take_batch(loader) : 0;
-}
-
-/* One line; *next is set behind its line feed. */
-static int take_line(struct loader *loader, const char *line, const char **next)
-{
-    const char *begin = line;
-    int status;
-    loader->line++;
-    if (__builtin_expect(*line != '{', 0)) {
-        if ((status = unusual_start(loader, line, &begin)) != 0) return status;
-        if (begin == NULL) {
-            *next = (const char *)rawmemchr(line, '\n') + 1;
-            return 0;
-        }
-    }
-    if (!sequence_may_follow(&loader->sequence)) return sequence_fault(loader);
-    return take_line_record(loader, line, begin, next);
-}
-
-static void report_progress(struct loader *loader)
+static void report_progress(struct loader *loader, uint64_t done)
 {
     struct timespec now;
-    uint64_t done, total;
     if (loader->options.progress == NULL) return;
     clock_gettime(CLOCK_MONOTONIC, &now);
     int64_t passed = (int64_t)(now.tv_sec - loader->last_progress.tv_sec) * 1000000000 +
                      (now.tv_nsec - loader->last_progress.tv_nsec);
     if (passed < 100000000) return;
     loader->last_progress = now;
-    input_position(loader->input, &done, &total);
-    loader->options.progress(loader->options.progress_context, done, total);
+    loader->options.progress(loader->options.progress_context, done, input_total(loader->input));
 }
 
-static int read_lines(struct loader *loader)
+/* The block that comes next; its turn comes whether there is one or not. */
+static int read_block(struct worker *worker, struct cg_error *error)
 {
-    for (;;) {
-        const char *line;
-        size_t length;
-        int status = input_lines(loader->input, &line, &length, loader->error);
-        if (status != 0 || length == 0) return status;
-        for (const char *end = line + length; line < end;)
-            if ((status = take_line(loader, line, &line)) != 0) return status;
-        if ((status = take_batch(loader)) != 0) return status; /* the next block takes their place */
-        report_progress(loader);
+    struct loader *loader = worker->loader;
+    pthread_mutex_lock(&loader->input_lock);
+    worker->block = loader->blocks++;
+    int status = input_lines(loader->input, &worker->batch.block, error);
+    pthread_mutex_unlock(&loader->input_lock);
+    return status;
+}
+
+/* Decodes a block and takes its records. One with more records than a batch holds keeps its turn meanwhile.
+ */
+static void take_block(struct worker *worker)
+{
+    struct loader *loader = worker->loader;
+    batch_rewind(&worker->batch);
+    for (bool more = true, mine = false; more;) {
+        more = batch_decode(&worker->batch);
+        if (!mine) await_turn(worker);
+        mine = true;
+        if (loader->status == 0) loader->status = take_batch(&loader->taker, &worker->batch, more);
+        if (loader->status != 0) break;
+    }
+    if (loader->status != 0)
+        atomic_store_explicit(&loader->failed, true, memory_order_relaxed); /* only advice to stop early */
+    report_progress(loader, worker->batch.block.source_bytes);
+    pass_turn(loader);
+}
+
+static void start_helpers(struct loader *loader);
+
+/* Blocks until there are no more. main: of the thread that was asked for the trace. */
+static void take_blocks(struct worker *worker, bool main)
+{
+    struct loader *loader = worker->loader;
+    struct cg_error error;
+    while (!atomic_load_explicit(&loader->failed, memory_order_relaxed)) {
+        int status = read_block(worker, &error);
+        if (status != 0 || worker->batch.block.length == 0) {
+            await_turn(worker);
+            if (loader->status == 0 && status != 0) {
+                loader->status = status;
+                *loader->taker.error = error;
+            }
+            pass_turn(loader);
+            return;
+        }
+        /* Most traces have one block. */
+        if (main && worker->block == 1) start_helpers(loader);
+        take_block(worker);
     }
 }
 
-/* The pools pass from the decoder to the trace. */
-static void take_pools(struct loader *loader)
+static void *help(void *worker)
 {
-    loader->trace->u64_pool = loader->decoder.u64_pool;
-    loader->trace->str_pool = loader->decoder.str_pool;
-    loader->decoder.u64_pool = NULL;
-    loader->decoder.str_pool = NULL;
+    take_blocks(worker, false);
+    return NULL;
 }
 
-static int read_trace(struct loader *loader)
+static unsigned threads_wanted(const struct loader *loader)
 {
+    cpu_set_t processors;
+    if (loader->options.threads > 0) return loader->options.threads;
+    if (sched_getaffinity(0, sizeof processors, &processors) != 0) return 1;
+    int count = CPU_COUNT(&processors);
+    return count < THREADS_DEFAULT_MOST ? (unsigned)count : THREADS_DEFAULT_MOST;
+}
+
+/* As many as there can be: without them it takes longer. */
+static void start_helpers(struct loader *loader)
+{
+    unsigned count = threads_wanted(loader) - 1;
+    loader->helpers = count > 0 ? calloc(count, sizeof *loader->helpers) : NULL;
+    if (loader->helpers == NULL) return;
+    for (; loader->helper_count < count; loader->helper_count++) {
+        struct worker *helper = &loader->helpers[loader->helper_count];
+        helper->loader = loader;
+        if (!batch_init(&helper->batch, loader->options.extras, loader->options.portable) ||
+            pthread_create(&helper->thread, NULL, help, helper) != 0) {
+            batch_free(&helper->batch);
+            return;
+        }
+    }
+}
+
+static void end_helpers(struct loader *loader)
+{
+    for (unsigned i = 0; i < loader->helper_count; i++) {
+        pthread_join(loader->helpers[i].thread, NULL);
+        batch_free(&loader->helpers[i].batch);
+    }
+    free(loader->helpers);
+}
+
+static void read_trace(struct loader *loader)
+{
+    struct worker worker = {.loader = loader};
     clock_gettime(CLOCK_MONOTONIC, &loader->last_progress);
-    if (!decoder_begin(&loader->decoder)) return no_memory(loader);
-    int status = read_lines(loader);
-    if (status != 0) return status;
-    if (!sequence_end(&loader->sequence)) return sequence_fault(loader);
-    strings_finish(loader->trace->strings);
-    columns_trim(loader->trace, loader->options.extras);
-    if (!columns_sort_spans(loader->trace)) return no_memory(loader);
-    loader->trace->file_bytes = input_bytes(loader->input);
-    return 0;
+    if (batch_init(&worker.batch, loader->options.extras, loader->options.portable)) {
+        take_blocks(&worker, true);
+        end_helpers(loader);
+    } else {
+        loader->status = taker_no_memory(&loader->taker);
+    }
+    batch_free(&worker.batch);
+    if (loader->status == 0) loader->status = take_end(&loader->taker, loader->options.extras);
 }
 
 static int load(struct input *input, const char *name, const struct cg_load_options *options,
                 struct cg_trace **trace, struct cg_error *error)
 {
-    struct loader loader = {.name = name, .error = error, .input = input};
+    struct loader loader = {.input = input,
+                            .input_lock = PTHREAD_MUTEX_INITIALIZER,
+                            .turn_lock = PTHREAD_MUTEX_INITIALIZER,
+                            .turn_passed = PTHREAD_COND_INITIALIZER};
     if (options != NULL) loader.options = *options;
-    int status = CG_EXIT_IO;
+    if (loader.options.block_bytes > 0) input_set_block(input, loader.options.block_bytes);
     struct cg_trace *made = calloc(1, sizeof *made);
-    if (made != NULL) made->strings = strings_new();
-    loader.trace = loader.sequence.trace = made;
-    if (made == NULL || made->strings == NULL ||
-        !decoder_init(&loader.decoder, made->strings, loader.options.extras, loader.options.portable))
-        no_memory(&loader);
-    else
-        status = read_trace(&loader);
-    if (made != NULL) take_pools(&loader);
-    decoder_free(&loader.decoder);
+    if (made != NULL && (made->strings = strings_new()) != NULL &&
+        taker_init(&loader.taker, name, made, error)) {
+        read_trace(&loader);
+        made->file_bytes = input_bytes(input);
+    } else {
+        loader.status = cg_fail(error, CG_EXIT_IO, "%s: out of memory", name);
+    }
+    taker_free(&loader.taker);
     input_close(input);
-    if (status != 0) {
+    if (loader.status != 0) {
         trace_free(made);
-        return status;
+        return loader.status;
     }
     *trace = made;
     return 0;

@@ -91,9 +91,9 @@ static const char *decode_value(struct decoder *decoder, const char *at, const s
         value->u++;
         return at;
     case TYPE_U64_LIST:
-        return decode_u64_list(decoder, at, &value->list);
+        return decode_u64_list(decoder, at, &value->numbers);
     case TYPE_STR_LIST:
-        return decode_str_list(decoder, at, &value->list);
+        return decode_str_list(decoder, at, &value->strings);
     case TYPE_STACK:
     case TYPE_OBJECT:
         value->object = decode_allocate(decoder, sizeof *value->object);
@@ -112,7 +112,6 @@ static const char *decode_value(struct decoder *decoder, const char *at, const s
 static const char *decode_extra(struct decoder *decoder, const char *at, const struct field *field,
                                 unsigned open, union value *value, bool *present)
 {
-    size_t u64_count = decoder->u64_count;
     union value kept = {0};
     const char *end = json_skip_value(&decoder->scan, at, open);
     *present = false;
@@ -123,8 +122,6 @@ static const char *decode_extra(struct decoder *decoder, const char *at, const s
         *present = true;
     } else if (decoder->fault.no_memory) {
         return NULL;
-    } else {
-        decoder->u64_count = u64_count;
     }
     return end;
 }
@@ -174,7 +171,7 @@ static inline const char *usual_value(struct decoder *decoder, const char *begin
         unsigned length;
         const struct list_memo *memo = list_memo(decoder, at, &length);
         if (length == 0 || (~equal_bytes(memo->text, at) & mask_of(length)) != 0) return NULL;
-        value->list = memo->list;
+        value->numbers = memo->list;
         remember(slot, begin, at + length, *value);
         return at + length;
     }

@@ -120,11 +120,12 @@ static bool span_end(struct sequence *sequence, const struct decoder *decoder, c
 }
 
 /* doc/spec/trace.md 3.5: from 1, left to right, an overflow counts even when a later dimension is 0. */
-static bool elements_of(const uint64_t *shape, struct cg_list list, uint64_t *elements)
+static bool elements_of(const struct decoder *decoder, union value shape, uint64_t *elements)
 {
+    struct cg_list list = decoder->lists[shape.numbers].here;
     *elements = 1;
     for (uint32_t i = 0; i < list.count; i++)
-        if (__builtin_mul_overflow(*elements, shape[list.first + i], elements)) return false;
+        if (__builtin_mul_overflow(*elements, decoder->u64_pool[list.first + i], elements)) return false;
     return true;
 }
 
@@ -135,7 +136,7 @@ static bool tensor_stats(struct sequence *sequence, const struct decoder *decode
     uint64_t elements;
     if (trace_blank(sequence->trace, decoder_string(decoder, v[STATS_label])))
         return fail(sequence, "tensor_stats: label is blank");
-    if (!elements_of(decoder->u64_pool, v[STATS_shape].list, &elements) || elements != v[STATS_elements].u)
+    if (!elements_of(decoder, v[STATS_shape], &elements) || elements != v[STATS_elements].u)
         return fail(sequence, "tensor_stats: elements is %" PRIu64 ", which is not the product of shape",
                     v[STATS_elements].u);
     if (v[STATS_non_finite].u > v[STATS_elements].u)
@@ -182,6 +183,7 @@ static bool terminal(struct sequence *sequence, const struct decoder *decoder, c
 bool sequence_record(struct sequence *sequence, enum cg_kind kind, const struct decoder *decoder,
                      const struct record *record)
 {
+    if (!sequence_may_follow(sequence)) return false;
     if (sequence->records++ == 0 && kind != CG_KIND_META)
         return fail(sequence, "the first record is not meta");
     switch (kind) {

@@ -13,7 +13,7 @@ struct sequence {
     bool no_memory;
 };
 
-/* Before a record is decoded: nothing may follow the terminal record. */
+/* Nothing may follow the terminal record, be it a record or not. */
 bool sequence_may_follow(struct sequence *sequence);
 
 /* Checks a record of a resolved batch against all that came before it, before it is written into the columns.

@@ -38,24 +38,6 @@ struct cg_stacks {
     size_t source_count, source_capacity;
 };
 
-/* Room for more elements behind count; their numbers stay below CG_NONE. */
-static bool room(void *array_address, size_t *capacity, size_t count, size_t more, size_t element)
-{
-    void *array, *grown;
-    size_t larger = *capacity ? *capacity : 64;
-
-    if (count + more <= *capacity) return true;
-    if (count + more >= CG_NONE) return false;
-    while (larger < count + more)
-        larger *= 2;
-    memcpy(&array, array_address, sizeof array);
-    grown = block_resize(array, larger * element);
-    if (grown == NULL) return false;
-    memcpy(array_address, &grown, sizeof grown);
-    *capacity = larger;
-    return true;
-}
-
 /* ---- frames ---- */
 
 static bool same_frame(const struct cg_frame *a, const struct cg_frame *b)
@@ -98,8 +80,8 @@ static bool add_sources(struct cg_stacks *stacks, const struct decoder *decoder,
                         const struct record_list *list, struct cg_frame *frame)
 {
     if (list == NULL || list->count == 0 || frame->source_count > 0) return true;
-    if (!room(&stacks->sources, &stacks->source_capacity, stacks->source_count, list->count,
-              sizeof *stacks->sources))
+    if (!block_reserve(&stacks->sources, &stacks->source_capacity, stacks->source_count, list->count,
+                       sizeof *stacks->sources))
         return false;
     frame->source_first = (uint32_t)stacks->source_count;
     frame->source_count = (uint32_t)list->count;
@@ -124,8 +106,8 @@ static bool take_frame(struct cg_stacks *stacks, const struct decoder *decoder, 
                              .offset = value[FRAME_offset].u};
     uint32_t *slot;
 
-    if (!grow_slots(stacks) ||
-        !room(&stacks->frames, &stacks->frame_capacity, stacks->frame_count, 1, sizeof *stacks->frames))
+    if (!grow_slots(stacks) || !block_reserve(&stacks->frames, &stacks->frame_capacity, stacks->frame_count,
+                                              1, sizeof *stacks->frames))
         return false;
     slot = slot_of(stacks, &frame);
     if (*slot == 0) {
@@ -139,8 +121,8 @@ static bool take_frame(struct cg_stacks *stacks, const struct decoder *decoder, 
 static bool take_frames(struct cg_stacks *stacks, const struct decoder *decoder,
                         const struct record_list *list, struct cg_list *frames)
 {
-    if (!room(&stacks->frame_pool, &stacks->pool_capacity, stacks->pool_count, list->count,
-              sizeof *stacks->frame_pool))
+    if (!block_reserve(&stacks->frame_pool, &stacks->pool_capacity, stacks->pool_count, list->count,
+                       sizeof *stacks->frame_pool))
         return false;
     frames->first = (uint32_t)stacks->pool_count;
     for (size_t i = 0; i < list->count; i++)
@@ -157,12 +139,14 @@ static bool take_id(struct cg_stacks *stacks, cg_str id, uint32_t *number)
 {
     size_t known = stacks->string_capacity;
 
-    if (!room(&stacks->of_string, &stacks->string_capacity, id, 1, sizeof *stacks->of_string)) return false;
+    if (!block_reserve(&stacks->of_string, &stacks->string_capacity, id, 1, sizeof *stacks->of_string))
+        return false;
     if (stacks->string_capacity > known)
         memset(stacks->of_string + known, 0xFF,
                (stacks->string_capacity - known) * sizeof *stacks->of_string); /* CG_NONE */
     if (stacks->of_string[id] == CG_NONE) {
-        if (!room(&stacks->stacks, &stacks->capacity, stacks->count, 1, sizeof *stacks->stacks)) return false;
+        if (!block_reserve(&stacks->stacks, &stacks->capacity, stacks->count, 1, sizeof *stacks->stacks))
+            return false;
         stacks->stacks[stacks->count] = (struct stack){.id = id};
         stacks->of_string[id] = (uint32_t)stacks->count++;
     }

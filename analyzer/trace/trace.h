@@ -211,8 +211,14 @@ int cg_fail(struct cg_error *error, int status, const char *format, ...)
 int cg_out_of_memory(struct cg_error *error);
 
 struct cg_load_options {
-    bool extras;   /* keep the extra fields of the event table */
-    bool portable; /* without instructions that only some processors have: the result is the same */
+    bool extras; /* keep the extra fields of the event table */
+    /* The result is the same whatever these are: without instructions that only some processors have; how
+     * many threads read, 0: one for each processor of this process, as far as they help; bytes of what each
+     * takes at a time, 0: 128 KiB. */
+    bool portable;
+    unsigned threads;
+    size_t block_bytes;
+    /* From any of the threads, but one at a time. */
     void (*progress)(void *context, uint64_t done,
                      uint64_t total); /* may be NULL; called at most every 100 ms */
     void *progress_context;

@@ -5,26 +5,12 @@
 #include "analyzer/trace/block.h"
 #include "analyzer/trace/decode_internal.h"
 
-/* Room for one more element; false when memory is short or the columns' 32-bit positions would not reach it.
- */
-static inline bool grow(void **array, size_t *capacity, size_t count, size_t element)
-{
-    if (__builtin_expect(count < *capacity, 1)) return true;
-    if (count >= UINT32_MAX) return false;
-    size_t larger = *capacity == 0 ? 256 : *capacity * 2;
-    void *grown = block_resize(*array, larger * element);
-    if (grown == NULL) return false;
-    *array = grown;
-    *capacity = larger;
-    return true;
-}
-
-/* batches of strings */
+/* batches */
 
 bool decode_grow_texts(struct decoder *decoder)
 {
     struct texts *texts = &decoder->texts;
-    if (grow((void **)&texts->text, &texts->capacity, texts->count, sizeof *texts->text)) return true;
+    if (block_reserve(&texts->text, &texts->capacity, texts->count, 1, sizeof *texts->text)) return true;
     decode_no_memory(decoder);
     return false;
 }
@@ -46,20 +32,32 @@ bool decoder_keep_strings(struct decoder *decoder)
     return true;
 }
 
-bool decoder_resolve(struct decoder *decoder)
+static bool resolve_texts(struct texts *texts, struct cg_strings *strings)
 {
-    struct texts *texts = &decoder->texts;
+    enum { AHEAD = 16 };
     for (size_t i = 1; i < texts->count; i++) {
         struct text *text = &texts->text[i];
+        if (i + AHEAD < texts->count) strings_prefetch(strings, text[AHEAD].hash);
         if (text->number == CG_ABSENT &&
-            (text->number = strings_intern(decoder->strings, text->hash, text->bytes, text->length)) ==
-                CG_ABSENT)
+            (text->number = strings_intern(strings, text->hash, text->bytes, text->length)) == CG_ABSENT)
             return false;
     }
-    for (; decoder->str_resolved < decoder->str_count; decoder->str_resolved++) {
-        cg_str *string = &decoder->str_pool[decoder->str_resolved];
-        *string = texts->text[*string].number;
+    return true;
+}
+
+bool decoder_resolve(struct decoder *decoder, struct interned *interned)
+{
+    if (!resolve_texts(&decoder->texts, interned->strings)) return false;
+    for (; decoder->lists_resolved < decoder->list_count; decoder->lists_resolved++) {
+        struct decoded_list *list = &decoder->lists[decoder->lists_resolved];
+        if (!interned_numbers(interned, decoder->u64_pool + list->here.first, list->here.count,
+                              &list->interned))
+            return false;
     }
+    if (!interned_reserve(interned, decoder->str_count)) return false;
+    decoder->str_first = interned->str_count;
+    for (size_t i = 0; i < decoder->str_count; i++)
+        interned->str_pool[interned->str_count++] = decoder->texts.text[decoder->str_pool[i]].number;
     return true;
 }
 
@@ -123,65 +121,39 @@ const char *decode_enum(struct decoder *decoder, const char *at, const struct va
     return unknown_value(decoder, at, values);
 }
 
-static bool grow_lists(struct decoder *decoder)
+static const char *add_list(struct decoder *decoder, const char *at, struct cg_list here, uint64_t *position)
 {
-    size_t mask = decoder->list_mask * 2 + 1;
-    struct cg_list *lists = block_zeroed((mask + 1) * sizeof *lists);
-    if (lists == NULL) return false;
-    for (size_t i = 0; i <= decoder->list_mask; i++) {
-        struct cg_list list = decoder->lists[i];
-        if (list.count == 0) continue;
-        size_t slot = strings_hash(decoder->u64_pool + list.first, list.count * sizeof(uint64_t)) & mask;
-        while (lists[slot].count != 0)
-            slot = (slot + 1) & mask;
-        lists[slot] = list;
-    }
-    block_free(decoder->lists);
-    decoder->lists = lists;
-    decoder->list_mask = mask;
-    return true;
+    *position = 0;
+    if (here.count == 0) return at;
+    if (!block_reserve(&decoder->lists, &decoder->list_capacity, decoder->list_count, 1,
+                       sizeof *decoder->lists))
+        return decode_no_memory(decoder);
+    *position = decoder->list_count;
+    decoder->lists[decoder->list_count++] = (struct decoded_list){.here = here};
+    return at;
 }
 
-/* The list at the end of the pool, or the equal one that is there already. */
-static bool intern_list(struct decoder *decoder, struct cg_list *list)
-{
-    const uint64_t *pool = decoder->u64_pool;
-    size_t bytes = list->count * sizeof *pool;
-    if (list->count == 0) return true;
-    if (decoder->list_count > decoder->list_mask / 2 && !grow_lists(decoder)) return false;
-    size_t slot = strings_hash(pool + list->first, bytes) & decoder->list_mask;
-    for (; decoder->lists[slot].count != 0; slot = (slot + 1) & decoder->list_mask) {
-        struct cg_list have = decoder->lists[slot];
-        if (have.count != list->count || memcmp(pool + have.first, pool + list->first, bytes) != 0) continue;
-        decoder->u64_count = list->first;
-        *list = have;
-        return true;
-    }
-    decoder->lists[slot] = *list;
-    decoder->list_count++;
-    return true;
-}
-
-const char *decode_u64_list(struct decoder *decoder, const char *at, struct cg_list *list)
+const char *decode_u64_list(struct decoder *decoder, const char *at, uint64_t *position)
 {
     bool more;
     const char *begin = at;
     size_t first = decoder->u64_count;
     if ((at = list_begins(decoder, at, '[', ']', &more)) == NULL) return NULL;
     while (more) {
-        if (!grow((void **)&decoder->u64_pool, &decoder->u64_capacity, decoder->u64_count, sizeof(uint64_t)))
+        if (!block_reserve(&decoder->u64_pool, &decoder->u64_capacity, decoder->u64_count, 1,
+                           sizeof *decoder->u64_pool))
             return decode_no_memory(decoder);
         if ((at = decode_u64(decoder, at, &decoder->u64_pool[decoder->u64_count])) == NULL) return NULL;
         decoder->u64_count++;
         if ((at = list_goes_on(decoder, at, ']', &more)) == NULL) return NULL;
     }
-    *list = (struct cg_list){(uint32_t)first, (uint32_t)(decoder->u64_count - first)};
-    if (!intern_list(decoder, list)) return decode_no_memory(decoder);
+    struct cg_list here = {(uint32_t)first, (uint32_t)(decoder->u64_count - first)};
+    if (add_list(decoder, at, here, position) == NULL) return NULL;
     unsigned length;
     struct list_memo *memo = list_memo(decoder, begin, &length);
     if (length != 0) {
         memcpy(memo->text, begin, LIST_TEXT);
-        memo->list = *list;
+        memo->list = (uint32_t)*position;
     }
     return at;
 }
@@ -192,7 +164,8 @@ const char *decode_str_list(struct decoder *decoder, const char *at, struct cg_l
     size_t first = decoder->str_count;
     if ((at = list_begins(decoder, at, '[', ']', &more)) == NULL) return NULL;
     while (more) {
-        if (!grow((void **)&decoder->str_pool, &decoder->str_capacity, decoder->str_count, sizeof(cg_str)))
+        if (!block_reserve(&decoder->str_pool, &decoder->str_capacity, decoder->str_count, 1,
+                           sizeof *decoder->str_pool))
             return decode_no_memory(decoder);
         if ((at = decode_string(decoder, at, &decoder->str_pool[decoder->str_count])) == NULL) return NULL;
         decoder->str_count++;

@@ -1,0 +1,105 @@
+#include "analyzer/trace/batch.h"
+
+#include <string.h>
+
+#include "analyzer/trace/block.h"
+#include "common/utf8.h"
+
+/* RECORDS: as many bytes as the records of a usual block take. ALLOCATED: what unusual ones may point to. */
+enum { RECORDS = 192 << 10, ALLOCATED = 4 << 20 };
+
+bool batch_init(struct batch *batch, bool extras, bool portable)
+{
+    *batch = (struct batch){0};
+    batch->records = block_resize(NULL, RECORDS);
+    return decoder_init(&batch->decoder, extras, portable) && batch->records != NULL;
+}
+
+void batch_free(struct batch *batch)
+{
+    decoder_free(&batch->decoder);
+    input_block_free(&batch->block);
+    block_free(batch->records);
+}
+
+void batch_rewind(struct batch *batch)
+{
+    batch->next = batch->block.lines;
+    batch->line = 0;
+}
+
+static bool end_with(struct batch *batch, const char *line, enum cg_kind kind)
+{
+    batch->defect = (struct defect){line, kind};
+    return false;
+}
+
+static bool end_with_syntax(struct batch *batch, const char *line, const char *at, const char *text)
+{
+    struct decode_fault *fault = &batch->decoder.fault;
+    *fault = (struct decode_fault){.at = at};
+    strncpy(fault->text, text, sizeof fault->text - 1);
+    return end_with(batch, line, CG_KIND_COUNT);
+}
+
+/* A line that does not begin with a brace: blank, white space before the record, or no record. begin is set
+ * to the brace, or to NULL when the line is blank. */
+static bool unusual_start(struct batch *batch, const char *line, const char **begin)
+{
+    const char *end = rawmemchr(line, '\n'), *text = line;
+    size_t length = (size_t)(end - line);
+    utf8_trim(&text, &length);
+    *begin = length == 0 ? NULL : text;
+    if (length == 0 || *text == '{') return true;
+    if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0)
+        return end_with_syntax(batch, line, text, "byte order mark, expected a JSON object");
+    return end_with_syntax(batch, line, text, "expected a JSON object");
+}
+
+/* Behind a record: there may only be white space. */
+static bool unusual_end(struct batch *batch, const char *line, const char **end)
+{
+    const char *feed = rawmemchr(*end, '\n');
+    size_t rest = (size_t)(feed - *end);
+    utf8_trim(end, &rest);
+    if (rest > 0) return end_with_syntax(batch, line, *end, "text after the record");
+    *end = feed;
+    return true;
+}
+
+/* One line; batch->next is set behind its line feed. */
+static inline bool decode_line(struct batch *batch)
+{
+    const char *line = batch->next, *begin = line, *end;
+    batch->line++;
+    if (__builtin_expect(*line != '{', 0)) {
+        if (!unusual_start(batch, line, &begin)) return false;
+        if (begin == NULL) {
+            batch->next = (const char *)rawmemchr(line, '\n') + 1;
+            return true;
+        }
+    }
+    struct waiting *waiting = (struct waiting *)(void *)(batch->records + batch->used);
+    waiting->text = begin;
+    waiting->line = batch->line;
+    waiting->kind = CG_KIND_COUNT;
+    if (!decode_record(&batch->decoder, begin, &waiting->kind, &waiting->record, &end))
+        return end_with(batch, line, waiting->kind);
+    if (__builtin_expect(*end != '\n', 0) && !unusual_end(batch, line, &end)) return false;
+    batch->next = end + 1;
+    batch->used =
+        (size_t)((char *)&waiting->record.value[schema_objects[waiting->kind].count] - batch->records);
+    return true;
+}
+
+bool batch_decode(struct batch *batch)
+{
+    const char *end = batch->block.lines + batch->block.length;
+    batch->used = 0;
+    batch->defect.text = NULL;
+    if (!decoder_begin(&batch->decoder)) return end_with(batch, batch->next, CG_KIND_COUNT);
+    while (batch->next < end && batch->used + sizeof(struct waiting) <= RECORDS &&
+           batch->decoder.allocated < ALLOCATED)
+        if (!decode_line(batch)) return false;
+    return batch->next < end;
+}
