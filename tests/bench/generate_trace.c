@@ -1,11 +1,14 @@
 /* Writes a valid trace of any size to standard output, always the same one for the same arguments.
  *
- * usage: generate-trace mixed|deep|wide COUNT
+ * usage: generate-trace mixed|noisy|deep|wide COUNT
  *   mixed  COUNT records of a training step: spans, allocations and frees with 5,000 storages alive,
- * operations, device intervals and samples; about 205 bytes a record, 4.9 million are 1 GB deep   COUNT spans
- * in chains that are 1,000 deep wide   COUNT spans under one parent */
+ *          operations, device intervals and samples; about 205 bytes a record, 4.9 million are 1 GB
+ *   noisy  the same with times and durations as uneven as those of a real run
+ *   deep   COUNT spans in chains that are 1,000 deep
+ *   wide   COUNT spans under one parent */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +16,19 @@
 enum { LIVE = 5000, DEPTH = 1000, BUFFER = 1 << 20 };
 
 static uint64_t now, records;
+static bool noisy;
+
+/* The even time; when noisy one from least to 16 times that, by the generator of Marsaglia (Xorshift RNGs,
+ * 2003). */
+static uint64_t time_of(uint64_t even, uint64_t least)
+{
+    static uint64_t state = 88172645463325252;
+    if (!noisy) return even;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return least + state % (15 * least);
+}
 
 static void write_meta(const char *shape)
 {
@@ -62,10 +78,10 @@ static void write_op(uint64_t number, uint64_t span)
                                         "cuLaunchKernelEx"};
     printf("{\"kind\":\"op\",\"span_id\":\"span:%" PRIu64
            "\",\"op_name\":\"%s\",\"shape\":[],\"dtype\":\"unknown\","
-           "\"device\":\"cuda:0\",\"duration_ns\":4,\"timestamp_ns\":%" PRIu64
+           "\"device\":\"cuda:0\",\"duration_ns\":%" PRIu64 ",\"timestamp_ns\":%" PRIu64
            ",\"input_dense_bytes\":0,\"tid\":4242,"
            "\"correlation\":%" PRIu64 "}\n",
-           span, names[number % 4], now, number);
+           span, names[number % 4], time_of(4, 4), now, number);
     records++;
 }
 
@@ -75,7 +91,7 @@ static void write_interval(uint64_t number, uint64_t span)
            "\",\"device\":\"cuda:0\",\"stream_id\":"
            "\"stream:%" PRIu64 "\",\"clock_id\":\"cuda:0\",\"backend\":\"cuda_events\",\"start_ns\":%" PRIu64
            ",\"duration_ns\":%" PRIu64 ",\"activity\":\"kernel\",\"correlation\":%" PRIu64 "}\n",
-           span, number % 4, now, number % 97 + 5, number);
+           span, number % 4, now, time_of(number % 97 + 5, 200), number);
     records++;
 }
 
@@ -97,7 +113,7 @@ static void write_layer(uint64_t layer, uint64_t *allocated, uint64_t *ops)
     snprintf(name, sizeof name, "encoder.layer.%" PRIu64 ".attention", layer % 48);
     start_span(span, 1, name, steps[layer % 3]);
     for (int i = 0; i < 5; i++) {
-        now += 10;
+        now += time_of(10, 300);
         write_memory("alloc", *allocated, span);
         if (*allocated >= LIVE) write_memory("free", *allocated - LIVE, span);
         ++*allocated;
@@ -150,13 +166,14 @@ int main(int argc, char **argv)
     char *end = NULL;
     errno = 0;
     uint64_t count = argc == 3 ? strtoull(argv[2], &end, 10) : 0;
-    void (*write)(uint64_t) = argc != 3                       ? NULL
-                              : strcmp(argv[1], "mixed") == 0 ? write_mixed
-                              : strcmp(argv[1], "deep") == 0  ? write_deep
-                              : strcmp(argv[1], "wide") == 0  ? write_wide
-                                                              : NULL;
+    noisy = argc == 3 && strcmp(argv[1], "noisy") == 0;
+    void (*write)(uint64_t) = argc != 3                                ? NULL
+                              : noisy || strcmp(argv[1], "mixed") == 0 ? write_mixed
+                              : strcmp(argv[1], "deep") == 0           ? write_deep
+                              : strcmp(argv[1], "wide") == 0           ? write_wide
+                                                                       : NULL;
     if (write == NULL || errno != 0 || *argv[2] < '0' || *argv[2] > '9' || *end != '\0') {
-        fprintf(stderr, "usage: generate-trace mixed|deep|wide COUNT\n");
+        fprintf(stderr, "usage: generate-trace mixed|noisy|deep|wide COUNT\n");
         return 2;
     }
     setvbuf(stdout, NULL, _IOFBF, BUFFER);
