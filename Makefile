@@ -74,7 +74,7 @@ $(BUILD)/libcgtrace.so: $(call pics,$(COMMON_SRC) $(PRELOAD_SRC)) preload/libcgt
 	$(call say,LINK)$(CC) -shared $(SANITIZE) $(LDFLAGS) -Wl,--version-script=preload/libcgtrace.map -Wl,-z,defs -Wl,-z,relro -Wl,-z,nodelete \
 	  -Wl,--as-needed -Wl,-soname,libcgtrace.so.$(ABI) -o $@ $(filter %.o,$^)
 
-ANALYZER_LIBS := -ldw -lelf -liberty -ljansson -lz -lzstd -lcrypto -lm -lpthread
+ANALYZER_LIBS := -ldw -lelf -liberty -ljansson -lz -ldeflate -lzstd -lcrypto -lm -lpthread
 $(BUILD)/cg-analyze: $(BUILD)/obj/analyzer/main.o $(BUILD)/libanalyzer.a $(BUILD)/libcommon.a
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
 $(BUILD)/cgtrace: $(call objs,$(LAUNCHER_SRC)) $(BUILD)/libcommon.a

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analyzer/evidence/evidence_private.h"
+#include "analyzer/trace/jobs.h"
 
 #define CAPABILITY_NAMES(constant, member, kind, spelling, row) {#member, kind, spelling, row},
 const struct capability_names capability_names[CAPABILITY_KIND_COUNT] = {CAPABILITIES(CAPABILITY_NAMES)};
@@ -27,26 +28,66 @@ static bool take_gpu(struct evidence *evidence, struct gpu_evidence *gpu)
                     trace_text(trace, trace->run.correlation_id));
 }
 
-static bool make_planes(struct evidence *evidence)
+/* ---- what depends on the trace alone ---- */
+
+static bool make_health(void *context)
 {
-    const struct cg_trace *trace = evidence->trace;
-    return health_make(trace, &evidence->health) && timing_make(trace, &evidence->timing) &&
-           logical_memory_make(trace, &evidence->logical) && physical_memory_make(trace, &evidence->physical);
+    struct evidence *evidence = context;
+    return health_make(evidence->trace, &evidence->health);
 }
 
-static int make_graph(struct evidence *evidence, unsigned parts, struct cg_error *error)
+static bool make_timing(void *context)
 {
-    if (!evidence->health.structurally_valid || !evidence->health.capture_complete) return 0;
-    int status = graph_make(evidence->trace, &evidence->timing, &evidence->logical, &evidence->graph, error);
-    if (status) return status;
+    struct evidence *evidence = context;
+    return timing_make(evidence->trace, &evidence->timing);
+}
+
+static bool make_logical(void *context)
+{
+    struct evidence *evidence = context;
+    return logical_memory_make(evidence->trace, &evidence->logical);
+}
+
+static bool make_physical(void *context)
+{
+    struct evidence *evidence = context;
+    return physical_memory_make(evidence->trace, &evidence->physical);
+}
+
+static bool make_planes(struct evidence *evidence, unsigned threads)
+{
+    const struct job jobs[] = {{make_timing, evidence},
+                               {make_logical, evidence},
+                               {make_health, evidence},
+                               {make_physical, evidence}};
+    return jobs_run(jobs, sizeof jobs / sizeof *jobs, threads);
+}
+
+/* ---- what depends on those ---- */
+
+struct graph_job {
+    struct evidence *evidence;
+    unsigned parts;
+    struct cg_error *error; /* set when it fails */
+};
+
+static bool make_graph(void *context)
+{
+    const struct graph_job *job = context;
+    struct evidence *evidence = job->evidence;
+    if (!evidence->health.structurally_valid || !evidence->health.capture_complete) return true;
+    if (graph_make(evidence->trace, &evidence->timing, &evidence->logical, &evidence->graph, job->error))
+        return false;
     evidence->has_graph = true;
-    if (parts && !graph_list(evidence->trace, &evidence->graph, parts & EVIDENCE_EDGES))
-        return cg_fail(error, CG_EXIT_IO, "out of memory for the graph");
-    return 0;
+    if (!job->parts || graph_list(evidence->trace, &evidence->graph, job->parts & EVIDENCE_EDGES))
+        return true;
+    cg_fail(job->error, CG_EXIT_IO, "out of memory for the graph");
+    return false;
 }
 
-static bool make_activations(struct evidence *evidence)
+static bool make_activations(void *context)
 {
+    struct evidence *evidence = context;
     struct activation_inputs inputs = {
         .health = &evidence->health,
         .timing = &evidence->timing,
@@ -59,16 +100,18 @@ static bool make_activations(struct evidence *evidence)
 int evidence_make(const struct cg_trace *trace, struct gpu_evidence *gpu, unsigned parts,
                   struct evidence *evidence, struct cg_error *error)
 {
+    unsigned threads = jobs_threads(trace->file_bytes);
     *evidence = (struct evidence){.trace = trace};
-    bool enough = take_gpu(evidence, gpu) && make_planes(evidence) && capabilities_make(evidence);
-    int status = enough ? make_graph(evidence, parts, error) : 0;
-    if (enough && !status) {
-        enough = make_activations(evidence) && findings_make(evidence) && gaps_make(evidence) &&
-                 facts_make(evidence);
-    }
-    if (!enough) status = cg_fail(error, CG_EXIT_IO, "out of memory for the evidence");
-    if (status) evidence_free(evidence);
-    return status;
+    *error = (struct cg_error){0};
+    struct graph_job graph = {evidence, parts, error};
+    const struct job jobs[] = {{make_graph, &graph}, {make_activations, evidence}};
+    bool enough = take_gpu(evidence, gpu) && make_planes(evidence, threads) && capabilities_make(evidence) &&
+                  jobs_run(jobs, sizeof jobs / sizeof *jobs, threads) && findings_make(evidence) &&
+                  gaps_make(evidence) && facts_make(evidence);
+    if (enough) return 0;
+    if (!error->status) cg_fail(error, CG_EXIT_IO, "out of memory for the evidence");
+    evidence_free(evidence);
+    return error->status;
 }
 
 void evidence_free(struct evidence *evidence)

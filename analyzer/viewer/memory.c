@@ -26,7 +26,7 @@ struct point {
     uint64_t timestamp, stands_for;
     struct live live;
 };
-struct curve {
+struct memory_curve {
     struct point *points;
     size_t count;
     unsigned bits; /* buckets of 2^bits ns */
@@ -43,7 +43,7 @@ static unsigned bucket_bits(uint64_t first, uint64_t last, uint64_t count, uint6
     return bits;
 }
 
-static void add_point(struct curve *curve, uint64_t timestamp, const struct live *live)
+static void add_point(struct memory_curve *curve, uint64_t timestamp, const struct live *live)
 {
     struct point *last = curve->count ? &curve->points[curve->count - 1] : NULL;
     if (last && curve->bits > 0 && last->timestamp >> curve->bits == timestamp >> curve->bits) {
@@ -70,8 +70,8 @@ static uint32_t *storages_of_rows(const struct cg_trace *trace, const struct log
     return storage;
 }
 
-static void change_live(const struct cg_trace *trace, const struct curve *curve, uint32_t storage, bool frees,
-                        struct live *live)
+static void change_live(const struct cg_trace *trace, const struct memory_curve *curve, uint32_t storage,
+                        bool frees, struct live *live)
 {
     uint64_t bytes = trace->memory.bytes[storage];
     unsigned __int128 *category = &live->by_category[trace->memory.category[storage]];
@@ -85,7 +85,7 @@ static void change_live(const struct cg_trace *trace, const struct curve *curve,
 
 /* Walks the records by time. */
 static bool make_points(const struct cg_trace *trace, const struct logical_memory *logical,
-                        struct curve *curve)
+                        struct memory_curve *curve)
 {
     size_t rows = trace->memory.rows;
     const uint64_t *times = trace->memory.timestamp_ns;
@@ -107,20 +107,24 @@ static bool make_points(const struct cg_trace *trace, const struct logical_memor
     return good;
 }
 
-static bool curve_make(const struct cg_trace *trace, const struct logical_memory *logical,
-                       struct curve *curve)
+struct memory_curve *memory_curve_make(const struct cg_trace *trace, const struct logical_memory *logical)
 {
-    *curve = (struct curve){0};
-    for (unsigned g = 0; g < GROUPING_COUNT; g++)
-        if (!groups_make(trace, logical, (enum grouping)g, &curve->groups[g])) return false;
-    return make_points(trace, logical, curve);
+    struct memory_curve *curve = array_zeroed(1, sizeof *curve);
+    bool good = curve != NULL;
+    for (unsigned g = 0; g < GROUPING_COUNT && good; g++)
+        good = groups_make(trace, logical, (enum grouping)g, &curve->groups[g]);
+    if (good && make_points(trace, logical, curve)) return curve;
+    memory_curve_free(curve);
+    return NULL;
 }
 
-static void curve_free(struct curve *curve)
+void memory_curve_free(struct memory_curve *curve)
 {
+    if (!curve) return;
     for (unsigned g = 0; g < GROUPING_COUNT; g++)
         groups_free(&curve->groups[g]);
     free(curve->points);
+    free(curve);
 }
 
 /* Columns: time, live, what it stands for, each category, each group by span, by call, by call site. */
@@ -133,7 +137,7 @@ enum {
     POINT_COLUMNS = POINT_GROUP + BY_CATEGORY * GROUPS_SHOWN
 };
 
-static bool pack_curve(const struct curve *curve, struct parts *parts)
+static bool pack_curve(const struct memory_curve *curve, struct parts *parts)
 {
     static const struct point none = {0};
     struct buffer columns[POINT_COLUMNS] = {0};
@@ -345,7 +349,7 @@ static void emit_groups(struct json_doc *doc, struct names *names, const char *k
 }
 
 static void emit_memory_document(struct json_doc *doc, const struct cg_trace *trace,
-                                 const struct logical_memory *logical, const struct curve *curve,
+                                 const struct logical_memory *logical, const struct memory_curve *curve,
                                  struct names *names)
 {
     doc_object(doc);
@@ -369,17 +373,15 @@ static void emit_memory_document(struct json_doc *doc, const struct cg_trace *tr
 }
 
 bool memory_pack(const struct cg_trace *trace, const struct logical_memory *logical,
-                 const struct physical_memory *physical, size_t most, struct names *names,
-                 struct parts *parts)
+                 const struct physical_memory *physical, const struct memory_curve *curve, size_t most,
+                 struct names *names, struct parts *parts)
 {
-    struct curve curve;
     struct buffer raw = {0};
-    bool good = curve_make(trace, logical, &curve);
-    struct json_doc *doc = good ? part_document(&raw) : NULL;
-    if (doc) emit_memory_document(doc, trace, logical, &curve, names);
-    good = doc && doc_finish(doc) == 0 && parts_add(parts, "memory", &raw) && pack_curve(&curve, parts) &&
-           pack_samples(trace, physical, names, parts) && pack_blocks(trace, logical, most, names, parts);
-    curve_free(&curve);
+    struct json_doc *doc = part_document(&raw);
+    if (doc) emit_memory_document(doc, trace, logical, curve, names);
+    if (doc && doc_finish(doc) == 0)
+        return parts_add(parts, "memory", &raw) && pack_curve(curve, parts) &&
+               pack_samples(trace, physical, names, parts) && pack_blocks(trace, logical, most, names, parts);
     buffer_free(&raw);
-    return good;
+    return false;
 }

@@ -4,12 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "analyzer/planes/array.h"
+#include "analyzer/trace/jobs.h"
 
-/* A level more costs a third more time and gains 1 % (measured on columns of a trace of 10 million records).
- */
+/* On columns of a noisy trace of 10 million records this takes half the time of zlib's level 5 and makes 1 %
+ * less of them; a level more costs a quarter more time and gains 0.2 %. */
 enum { DEFLATE_LEVEL = 5 };
 
 static const char part_begin[] = "<script type=\"application/octet-stream\" id=\"part-",
@@ -17,28 +18,56 @@ static const char part_begin[] = "<script type=\"application/octet-stream\" id=\
 
 bool parts_add(struct parts *parts, const char *name, struct buffer *raw)
 {
-    struct part part = {.raw_bytes = raw->used};
-    uLong bound = compressBound(raw->used);
-    bool good = !raw->failed &&
-                array_room(&parts->list, parts->count, &parts->capacity, sizeof *parts->list) &&
-                buffer_reserve(&part.packed, bound);
-    snprintf(part.name, sizeof part.name, "%s", name);
-    if (good) {
-        static const uint8_t nothing[1];
-        uLongf used = bound;
-        good = compress2(part.packed.bytes, &used, raw->bytes ? raw->bytes : nothing, raw->used,
-                         DEFLATE_LEVEL) == Z_OK;
-        part.packed.used = used;
-    }
-    buffer_free(raw);
-    if (!good) {
-        buffer_free(&part.packed);
+    struct part part = {.raw = *raw};
+    *raw = (struct buffer){0};
+    if (part.raw.failed || !array_room(&parts->list, parts->count, &parts->capacity, sizeof *parts->list)) {
+        buffer_free(&part.raw);
         return false;
     }
-    array_trim(&part.packed.bytes, part.packed.used, 1);
-    part.packed.room = part.packed.used;
+    snprintf(part.name, sizeof part.name, "%s", name);
     parts->list[parts->count++] = part;
     return true;
+}
+
+bool part_pack(struct part *part)
+{
+    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(DEFLATE_LEVEL);
+    size_t bound = compressor ? libdeflate_zlib_compress_bound(compressor, part->raw.used) : 0;
+    bool good = compressor && buffer_reserve(&part->packed, bound);
+    if (good) {
+        static const uint8_t nothing[1];
+        part->packed.used = libdeflate_zlib_compress(compressor, part->raw.bytes ? part->raw.bytes : nothing,
+                                                     part->raw.used, part->packed.bytes, bound);
+        array_trim(&part->packed.bytes, part->packed.used, 1);
+        part->packed.room = part->packed.used;
+    }
+    libdeflate_free_compressor(compressor);
+    buffer_free(&part->raw);
+    return good;
+}
+
+static bool pack(void *part)
+{
+    return part_pack(part);
+}
+
+static int compare_raw(const void *left, const void *right)
+{
+    const struct part *a = ((const struct job *)left)->context, *b = ((const struct job *)right)->context;
+    return (a->raw.used < b->raw.used) - (a->raw.used > b->raw.used);
+}
+
+bool parts_pack(struct parts *parts, unsigned threads)
+{
+    struct job *jobs = array_raw(parts->count, sizeof *jobs);
+    size_t count = 0;
+    if (!jobs) return false;
+    for (size_t i = 0; i < parts->count; i++)
+        if (!parts->list[i].packed.bytes) jobs[count++] = (struct job){pack, &parts->list[i]};
+    qsort(jobs, count, sizeof *jobs, compare_raw);
+    bool good = jobs_run(jobs, count, threads);
+    free(jobs);
+    return good;
 }
 
 bool parts_add_columns(struct parts *parts, const char *name, struct buffer *columns, size_t count)
@@ -71,8 +100,11 @@ uint64_t parts_size(const struct parts *parts)
 
 void parts_cut(struct parts *parts, size_t first)
 {
-    while (parts->count > first)
-        buffer_free(&parts->list[--parts->count].packed);
+    while (parts->count > first) {
+        struct part *part = &parts->list[--parts->count];
+        buffer_free(&part->raw);
+        buffer_free(&part->packed);
+    }
 }
 
 void parts_free(struct parts *parts)

@@ -8,8 +8,8 @@
 
 struct part {
     char name[40];
+    struct buffer raw; /* until it is packed */
     struct buffer packed;
-    uint64_t raw_bytes;
 };
 /* Zeroed is empty. */
 struct parts {
@@ -17,12 +17,15 @@ struct parts {
     size_t count, capacity;
 };
 
-/* Adds a part. raw is given back (also on failure), so that only what is packed stays. False when memory is
- * short. */
+/* Adds a part, to be packed later. raw is taken over (also on failure). False when memory is short. */
 bool parts_add(struct parts *parts, const char *name, struct buffer *raw);
 /* The same of columns: their number, the length of each, then their bytes; all are given back. */
 bool parts_add_columns(struct parts *parts, const char *name, struct buffer *columns, size_t count);
-/* The bytes that part takes on the page, with what is around it. */
+/* Packs a part, so that only what is packed stays; false when memory is short. */
+bool part_pack(struct part *part);
+/* Packs those that are not yet, on so many threads (analyzer/trace/jobs.h). */
+bool parts_pack(struct parts *parts, unsigned threads);
+/* The bytes that a packed part takes on the page, with what is around it. */
 uint64_t part_size(const struct part *part);
 uint64_t parts_size(const struct parts *parts);
 /* Drops the parts from number `first` on. */

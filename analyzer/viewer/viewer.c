@@ -1,10 +1,12 @@
 #include "analyzer/viewer/viewer.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/planes/array.h"
+#include "analyzer/trace/jobs.h"
 #include "analyzer/viewer/costs.h"
 #include "analyzer/viewer/head.h"
 #include "analyzer/viewer/levels.h"
@@ -18,50 +20,79 @@ enum {
     TRIES = 8
 };
 
-/* ---- documents: made beside everything else, by a thread of their own ---- */
-
-struct documents {
+/* A run being packed. */
+struct packing {
     const struct viewer_run *run;
-    struct parts parts;
-    bool good, threaded;
-    pthread_t thread;
+    unsigned threads;
+    bool summed; /* only what tables need */
+    struct slices slices;
+    struct logical_memory logical;
+    struct physical_memory physical;
+    struct memory_curve *curve;
+    struct tree tree, stacks;
+    struct names names;
+    struct levels levels;
+    struct parts parts, documents;
+    struct head head;
 };
 
-static bool pack_document(const struct viewer_document *document, struct parts *parts)
+/* ---- what is made before anything is packed: jobs of which none needs another ---- */
+
+static bool make_slices(void *context)
 {
-    char name[40];
-    struct buffer raw = {0};
-    struct json_doc *doc = doc_start(DOC_COMPACT, DOC_SORTED, buffer_sink, &raw);
-    if (doc) document->emit(doc, document->object);
-    bool good = doc && doc_finish(doc) == 0;
-    snprintf(name, sizeof name, "doc-%s", document->name);
-    if (good) return parts_add(parts, name, &raw);
-    buffer_free(&raw);
-    return false;
+    struct packing *packing = context;
+    return slices_make(packing->run->trace, &packing->slices);
 }
 
-static void *pack_documents(void *context)
+static bool make_storages(void *context)
 {
-    struct documents *documents = context;
-    documents->good = true;
-    for (size_t i = 0; i < documents->run->document_count && documents->good; i++)
-        documents->good = pack_document(&documents->run->documents[i], &documents->parts);
-    return NULL;
+    struct packing *packing = context;
+    const struct viewer_run *run = packing->run;
+    if (!evidence_logical(run->evidence, run->trace, &packing->logical) ||
+        !stack_tree_make(run->trace, &packing->logical, &packing->stacks))
+        return false;
+    if (packing->summed) return true;
+    packing->curve = memory_curve_make(run->trace, &packing->logical);
+    return packing->curve && physical_memory_make(run->trace, &packing->physical);
 }
 
-static void documents_start(struct documents *documents, const struct viewer_run *run)
+struct document_job {
+    const struct viewer_document *document;
+    struct part *part;
+};
+
+static bool make_document(void *context)
 {
-    *documents = (struct documents){.run = run};
-    documents->threaded =
-        run->document_count > 0 && pthread_create(&documents->thread, NULL, pack_documents, documents) == 0;
-    if (!documents->threaded) pack_documents(documents);
+    const struct document_job *job = context;
+    struct part *part = job->part;
+    struct json_doc *doc = doc_start(DOC_COMPACT, DOC_SORTED, buffer_sink, &part->raw);
+    snprintf(part->name, sizeof part->name, "doc-%s", job->document->name);
+    if (doc) job->document->emit(doc, job->document->object);
+    return doc && doc_finish(doc) == 0 && part_pack(part);
 }
 
-static bool documents_end(struct documents *documents)
+static bool make_all(struct packing *packing)
 {
-    if (documents->threaded) pthread_join(documents->thread, NULL);
-    documents->threaded = false;
-    return documents->good;
+    enum { OTHERS = 2 };
+    const struct viewer_run *run = packing->run;
+    size_t count = run->document_count;
+    struct job *jobs = array_raw(count + OTHERS, sizeof *jobs);
+    struct document_job *documents = array_raw(count, sizeof *documents);
+    packing->documents.list = array_zeroed(count, sizeof *packing->documents.list);
+    bool good = jobs && documents && packing->documents.list;
+    if (good) {
+        packing->documents.count = packing->documents.capacity = count;
+        jobs[0] = (struct job){make_slices, packing};
+        jobs[1] = (struct job){make_storages, packing};
+        for (size_t i = 0; i < count; i++) {
+            documents[i] = (struct document_job){&run->documents[i], &packing->documents.list[i]};
+            jobs[OTHERS + i] = (struct job){make_document, &documents[i]};
+        }
+        good = jobs_run(jobs, count + OTHERS, packing->threads);
+    }
+    free(jobs);
+    free(documents);
+    return good;
 }
 
 /* A document that alone would take much of the page is left out; the page names the command that has it. */
@@ -78,53 +109,42 @@ static void leave_out_large(struct parts *parts, uint64_t max_size)
     parts->count = kept;
 }
 
-/* ---- the rest ---- */
-
-/* A run being packed. */
-struct packing {
-    const struct viewer_run *run;
-    struct slices slices;
-    struct logical_memory logical;
-    struct physical_memory physical;
-    struct names names;
-    struct levels levels;
-    struct parts parts;
-    struct head head;
-};
+static bool packing_start(struct packing *packing, const struct viewer_run *run, bool summed,
+                          uint64_t max_size)
+{
+    *packing =
+        (struct packing){.run = run, .summed = summed, .threads = jobs_threads(run->trace->file_bytes)};
+    if (!names_start(&packing->names, run->trace) || !make_all(packing) ||
+        !tree_make(run->trace, &packing->slices, &packing->logical, &packing->tree))
+        return false;
+    packing->head.merged_paths = packing->tree.merged;
+    leave_out_large(&packing->documents, max_size);
+    return true;
+}
 
 static void packing_free(struct packing *packing)
 {
     slices_free(&packing->slices);
     evidence_logical_free(packing->run->evidence, &packing->logical);
     physical_memory_free(&packing->physical);
+    memory_curve_free(packing->curve);
+    tree_free(&packing->tree);
+    tree_free(&packing->stacks);
     names_free(&packing->names);
     parts_free(&packing->parts);
+    parts_free(&packing->documents);
 }
 
-static bool packing_start(struct packing *packing, const struct viewer_run *run)
-{
-    const struct evidence *evidence = run->evidence;
-    *packing = (struct packing){.run = run};
-    if (!names_start(&packing->names, run->trace)) return false;
-    return evidence_logical(evidence, run->trace, &packing->logical) &&
-           physical_memory_make(run->trace, &packing->physical) && slices_make(run->trace, &packing->slices);
-}
+/* ---- packing: names get their numbers in the order of their use ---- */
 
 static bool pack_sums(struct packing *packing)
 {
     const struct cg_trace *trace = packing->run->trace;
-    struct tree tree;
-    bool good = costs_pack(trace, &packing->slices, &packing->names, &packing->parts, &packing->head.costs) &&
-                feeds_pack(trace, &packing->names, &packing->parts, &packing->head.feeds);
-    if (!good) return false;
-    good = tree_make(trace, &packing->slices, &packing->logical, &tree) &&
-           tree_pack(&tree, &packing->names, &packing->parts);
-    packing->head.merged_paths = tree.merged;
-    tree_free(&tree);
-    if (!good) return false;
-    good = stack_tree_make(trace, &packing->logical, &tree) && stack_tree_pack(trace, &tree, &packing->parts);
-    tree_free(&tree);
-    return good;
+    struct head *head = &packing->head;
+    return costs_pack(trace, &packing->slices, &packing->names, &packing->parts, &head->costs) &&
+           feeds_pack(trace, &packing->names, &packing->parts, &head->feeds) &&
+           tree_pack(&packing->tree, &packing->names, &packing->parts) &&
+           stack_tree_pack(trace, &packing->stacks, &packing->parts);
 }
 
 /* Everything but documents and the timeline. */
@@ -133,8 +153,10 @@ static bool pack_rest(struct packing *packing, size_t blocks)
     packing->head.blocks =
         (struct shown){packing->logical.lifetime_count < blocks ? packing->logical.lifetime_count : blocks,
                        packing->logical.lifetime_count};
-    return pack_sums(packing) && memory_pack(packing->run->trace, &packing->logical, &packing->physical,
-                                             blocks, &packing->names, &packing->parts);
+    return pack_sums(packing) &&
+           memory_pack(packing->run->trace, &packing->logical, &packing->physical, packing->curve, blocks,
+                       &packing->names, &packing->parts) &&
+           parts_pack(&packing->parts, packing->threads);
 }
 
 static bool pack_head(struct packing *packing)
@@ -160,7 +182,7 @@ static bool pack_timeline(struct packing *packing, uint64_t room, bool *fits)
         levels_choose(&packing->slices, most, &packing->levels);
         if (!levels_pack(packing->run->trace, &packing->slices, &packing->levels, &packing->names,
                          &packing->parts) ||
-            !pack_head(packing))
+            !pack_head(packing) || !parts_pack(&packing->parts, packing->threads))
             return false;
         used = 0;
         for (size_t i = kept; i < packing->parts.count; i++)
@@ -178,27 +200,23 @@ static bool pack_timeline(struct packing *packing, uint64_t room, bool *fits)
 /* The run that this one is compared with: what tables need, its parts' names with a prefix. */
 static bool pack_other(const struct viewer_run *run, uint64_t max_size, struct parts *parts)
 {
-    struct documents documents;
     struct packing packing;
-    documents_start(&documents, run);
-    bool good = packing_start(&packing, run) && pack_sums(&packing) && pack_head(&packing);
-    good = documents_end(&documents) && good;
-    leave_out_large(&documents.parts, max_size);
-    good = parts_move(parts, &packing.parts) && parts_move(parts, &documents.parts) && good;
+    bool good = packing_start(&packing, run, true, max_size) && pack_sums(&packing) && pack_head(&packing) &&
+                parts_pack(&packing.parts, packing.threads) && parts_move(parts, &packing.parts) &&
+                parts_move(parts, &packing.documents);
     for (size_t i = 0; i < parts->count && good; i++) {
         struct part *part = &parts->list[i];
         char name[sizeof part->name];
         memcpy(name, part->name, sizeof name);
         snprintf(part->name, sizeof part->name, "b-%.36s", name);
     }
-    parts_free(&documents.parts);
     packing_free(&packing);
     return good;
 }
 
 /* The blocks and the timeline as fine as max_size lets them be. */
-static int pack_run(struct packing *packing, struct documents *documents, const struct parts *other,
-                    uint64_t max_size, struct cg_error *error)
+static int pack_run(struct packing *packing, const struct parts *other, uint64_t max_size,
+                    struct cg_error *error)
 {
     enum { FEWER = 16 };
     bool fits = false;
@@ -207,10 +225,9 @@ static int pack_run(struct packing *packing, struct documents *documents, const 
     for (size_t blocks = BLOCKS_MAX; !fits; blocks /= FEWER) {
         parts_cut(&packing->parts, 0);
         names_cut(&packing->names, 0);
-        bool good = pack_rest(packing, blocks);
-        if (!documents_end(documents) || !good) return cg_out_of_memory(error);
-        leave_out_large(&documents->parts, max_size);
-        fixed = page_size() + parts_size(&packing->parts) + parts_size(&documents->parts) + parts_size(other);
+        if (!pack_rest(packing, blocks)) return cg_out_of_memory(error);
+        fixed =
+            page_size() + parts_size(&packing->parts) + parts_size(&packing->documents) + parts_size(other);
         if (!pack_timeline(packing, cg_sat_sub(max_size, fixed), &fits)) return cg_out_of_memory(error);
         if (blocks == 0) break;
     }
@@ -235,25 +252,22 @@ int viewer_write(const struct viewer_run *run, const struct viewer_run *against,
                  json_sink *sink, void *context, struct cg_error *error)
 {
     struct packing packing;
-    struct documents documents;
     struct parts other = {0};
     if (against && !pack_other(against, max_size, &other)) {
         parts_free(&other);
         return cg_out_of_memory(error);
     }
-    documents_start(&documents, run);
-    int status = packing_start(&packing, run) ? pack_run(&packing, &documents, &other, max_size, error)
-                                              : cg_out_of_memory(error);
-    documents_end(&documents);
+    int status = packing_start(&packing, run, false, max_size) ? pack_run(&packing, &other, max_size, error)
+                                                               : cg_out_of_memory(error);
     turn_round(&packing.parts);
-    if (status == 0 && (!parts_move(&packing.parts, &documents.parts) || !parts_move(&packing.parts, &other)))
+    if (status == 0 &&
+        (!parts_move(&packing.parts, &packing.documents) || !parts_move(&packing.parts, &other)))
         status = cg_out_of_memory(error);
     if (status == 0) {
         int failure = page_write(&packing.parts, sink, context);
         if (failure) status = cg_fail(error, CG_EXIT_IO, "cannot make the page: %s", strerror(failure));
     }
     packing_free(&packing);
-    parts_free(&documents.parts);
     parts_free(&other);
     return status;
 }

@@ -1,0 +1,24 @@
+/* Independent pieces of work, done beside one another where there are processors for it. What a job makes
+ * must not depend on the thread that makes it, nor on when: then results are the same on every machine. */
+#ifndef CGTRACE_ANALYZER_TRACE_JOBS_H
+#define CGTRACE_ANALYZER_TRACE_JOBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct job {
+    bool (*run)(void *context); /* false: it failed */
+    void *context;
+};
+
+/* How many threads are worth their making for jobs over a trace of so many bytes: 1 for a small one, else one
+ * for each processor that this process may use, at most JOBS_THREADS_MAX. */
+enum { JOBS_THREADS_MAX = 8 };
+unsigned jobs_threads(uint64_t trace_bytes);
+
+/* Begins the jobs in their order (the longest is best the first) on this thread and up to threads - 1 others;
+ * on fewer where no more can be made. Returns when all are done: whether none failed. None is left out. */
+bool jobs_run(const struct job *jobs, size_t count, unsigned threads);
+
+#endif
