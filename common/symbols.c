@@ -40,14 +40,17 @@ static void *map_memory(size_t bytes)
 /* As many of the bytes as there are. */
 static size_t read_at(int fd, void *bytes, size_t size, uint64_t offset)
 {
+    enum { TRIES = 100 }; /* in a row that signals interrupt */
     size_t done = 0;
+    int interrupted = 0;
 
     while (done < size && offset <= INT64_MAX - size) {
         ssize_t got = pread(fd, (char *)bytes + done, size - done, (off_t)(offset + done));
 
-        if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && errno == EINTR && ++interrupted < TRIES) continue;
         if (got <= 0) break;
         done += (size_t)got;
+        interrupted = 0;
     }
     return done;
 }

@@ -25,6 +25,9 @@
     W(NVTX, "NVTX_INJECTION64_PATH", "it marks ranges with NVTX: they will be in the trace")                 \
     W(NAMESPACES, "dlmopen",                                                                                 \
       "it may load libraries into namespaces of their own: CUDA calls from there are not seen")              \
+    W(TSAN, "__tsan_default_suppressions",                                                                   \
+      "ThreadSanitizer is linked into it: run it with TSAN_OPTIONS=ignore_noninstrumented_modules=1, or it " \
+      "reports races in libcgtrace.so, whose barriers it does not see")                                      \
     W(API, "cgtrace_api_1", "it uses cgtrace.h: what it says of itself will be in the trace")
 
 enum check_way {

@@ -100,6 +100,9 @@ static int run(char **argv, const char *library, const struct settings *settings
     if (pid > 0) {
         child = pid;
         watch_signals();
+        /* What we may have to say or to write down then is no reason to end otherwise than the program. */
+        signal(SIGPIPE, SIG_IGN);
+        signal(SIGXFSZ, SIG_IGN);
     }
     sigprocmask(SIG_SETMASK, &past, NULL);
     if (pid < 0) return complain(EXIT_CANNOT_RECORD, "cannot start a process: %s", strerror(errno));

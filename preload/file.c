@@ -5,33 +5,55 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 /* Out of the way of programs that count on the lowest free number. */
 enum { HIGH_DESCRIPTOR = 500 };
+/* With no more descriptors than these the program may need each of them: ours are closed between uses. */
+enum { FEW_DESCRIPTORS = 64 };
+/* Of calls in a row that signals interrupt, until we do without. */
+enum { TRIES = 100 };
 
-static int adopt(struct file *file, int fd)
+static bool few_descriptors(void)
 {
-    struct stat now;
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= FEW_DESCRIPTORS;
+}
+
+/* The same at a high number, when there is one. */
+static int raise_number(int fd)
+{
     int high = -1;
 
     /* Numbers above the limit on descriptors are EINVAL: then as high as it allows. */
     for (int from = HIGH_DESCRIPTOR; from > STDERR_FILENO; from /= 2)
         if ((high = fcntl(fd, F_DUPFD_CLOEXEC, from)) >= 0 || errno != EINVAL) break;
-    if (high >= 0) {
-        close(fd);
-        fd = high;
-    }
+    if (high < 0) return fd;
+    close(fd);
+    return high;
+}
+
+static int adopt(struct file *file, int fd)
+{
+    struct stat now;
+
+    file->fd = -1;
     if (fstat(fd, &now)) {
         int error = errno;
         close(fd);
         return error;
     }
-    file->fd = fd;
     file->device = now.st_dev;
     file->inode = now.st_ino;
+    if (file->path[0] && few_descriptors())
+        close(fd);
+    else
+        file->fd = raise_number(fd);
     return 0;
 }
 
@@ -60,20 +82,31 @@ static bool is_file(const struct file *file, int fd)
     return fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == file->device && now.st_ino == file->inode;
 }
 
-int file_descriptor(struct file *file)
+/* A descriptor of the file, for one use: the one that is kept, after making sure that it still is this file;
+ * else one of its own, since several threads may be here. -1: it cannot be had (errno). */
+static int take(const struct file *file)
 {
     int fd;
 
     if (is_file(file, file->fd)) return file->fd;
+    errno = EBADF;
     if (!file->path[0]) return -1;
-    file->fd = -1; /* the number is somebody else's now */
     fd = open(file->path, O_RDWR | O_CLOEXEC);
     if (fd < 0) return -1;
     if (!is_file(file, fd)) {
         close(fd);
+        errno = ESTALE;
         return -1;
     }
-    return adopt(file, fd) ? -1 : file->fd;
+    return raise_number(fd);
+}
+
+static void let_go(const struct file *file, int fd)
+{
+    int past = errno;
+
+    if (fd >= 0 && fd != file->fd) close(fd);
+    errno = past;
 }
 
 void signal_hold(struct held_signal *held, int number)
@@ -100,44 +133,109 @@ void signal_release(const struct held_signal *held, bool sent)
     pthread_sigmask(SIG_SETMASK, &held->past, NULL);
 }
 
-int file_write(struct file *file, const void *bytes, size_t length, uint64_t offset)
+/* Writes or reads all of the bytes. */
+static int transfer(int fd, char *bytes, size_t length, uint64_t offset, bool writes)
 {
-    const char *at = bytes;
-    int fd = file_descriptor(file), error = 0;
-    struct held_signal held;
+    int error = 0, interrupted = 0;
 
-    if (fd < 0) return EBADF;
-    signal_hold(&held, SIGXFSZ);
     while (length > 0 && !error) {
-        ssize_t done = pwrite(fd, at, length, (off_t)offset);
+        ssize_t done =
+            writes ? pwrite(fd, bytes, length, (off_t)offset) : pread(fd, bytes, length, (off_t)offset);
 
         if (done > 0) {
-            at += done;
+            bytes += done;
             length -= (size_t)done;
             offset += (uint64_t)done;
+            interrupted = 0;
         } else if (done == 0) {
-            error = ENOSPC;
-        } else if (errno != EINTR) {
+            error = writes ? ENOSPC : EIO; /* a file of ours ends before it should */
+        } else if (errno != EINTR || ++interrupted == TRIES) {
             error = errno;
         }
     }
-    signal_release(&held, error == EFBIG);
     return error;
 }
 
-int file_allocate(struct file *file, uint64_t offset, uint64_t length)
+int file_write(const struct file *file, const void *bytes, size_t length, uint64_t offset)
 {
-    /* A large one begins anew after each signal: under a fast timer it may never come to its end. */
-    enum { TRIES = 100 };
-    int fd = file_descriptor(file), error = EINTR;
+    int fd = take(file), error;
     struct held_signal held;
 
-    if (fd < 0) return EBADF;
+    if (fd < 0) return errno;
     signal_hold(&held, SIGXFSZ);
+    error = transfer(fd, (char *)bytes, length, offset, true);
+    signal_release(&held, error == EFBIG);
+    let_go(file, fd);
+    return error;
+}
+
+int file_read(const struct file *file, void *bytes, size_t length, uint64_t offset)
+{
+    int fd = take(file), error;
+
+    if (fd < 0) return errno;
+    error = transfer(fd, bytes, length, offset, false);
+    let_go(file, fd);
+    return error;
+}
+
+int file_allocate(const struct file *file, uint64_t offset, uint64_t length)
+{
+    int fd = take(file), error = EINTR;
+    struct held_signal held;
+
+    if (fd < 0) return errno;
+    signal_hold(&held, SIGXFSZ);
+    /* A large one begins anew after each signal: under a fast timer it may never come to its end. */
     for (int i = 0; i < TRIES && error == EINTR; i++)
         error = fallocate(fd, 0, (off_t)offset, (off_t)length) ? errno : 0;
     signal_release(&held, error == EFBIG);
+    let_go(file, fd);
     return error;
+}
+
+int file_resize(const struct file *file, uint64_t length)
+{
+    int fd = take(file), error = EINTR;
+    struct held_signal held;
+
+    if (fd < 0) return errno;
+    signal_hold(&held, SIGXFSZ);
+    for (int i = 0; i < TRIES && error == EINTR; i++)
+        error = ftruncate(fd, (off_t)length) ? errno : 0;
+    signal_release(&held, error == EFBIG);
+    let_go(file, fd);
+    return error;
+}
+
+int file_sync(const struct file *file)
+{
+    int fd = take(file), error = EINTR;
+
+    if (fd < 0) return errno;
+    for (int i = 0; i < TRIES && error == EINTR; i++)
+        error = fsync(fd) ? errno : 0;
+    let_go(file, fd);
+    return error;
+}
+
+void *file_map(const struct file *file, void *place, size_t bytes, uint64_t offset)
+{
+    int fd = take(file);
+    void *map = fd < 0 ? MAP_FAILED
+                       : mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (place ? MAP_FIXED : 0), fd,
+                              (off_t)offset);
+
+    let_go(file, fd);
+    return map == MAP_FAILED ? NULL : map;
+}
+
+bool file_in_place(const struct file *file)
+{
+    struct stat now;
+
+    return file->path[0] && lstat(file->path, &now) == 0 && now.st_dev == file->device &&
+           now.st_ino == file->inode;
 }
 
 void file_close(struct file *file)

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 struct file {
-    int fd; /* -1: not open */
+    int fd; /* -1: not open, or opened for each use */
     dev_t device;
     ino_t inode;
     char path[1024];
@@ -20,14 +20,22 @@ struct file {
 int file_create(struct file *file, const char *path);
 /* Takes a descriptor that has no path (memfd). */
 int file_adopt(struct file *file, int fd);
-/* The descriptor, after making sure that it still is this file, opening it again by its path when it is not;
- * -1: it cannot be had. */
-int file_descriptor(struct file *file);
-/* All of the bytes at this offset. 0, or an errno; SIGXFSZ is not delivered. */
-int file_write(struct file *file, const void *bytes, size_t length, uint64_t offset);
-/* Takes space for [offset, offset + length). 0, or an errno; EOPNOTSUPP when the file system cannot promise.
- */
-int file_allocate(struct file *file, uint64_t offset, uint64_t length);
+
+/* The uses of a file make sure that the descriptor still is this file, and open it again by its path when it
+ * is not. Those that return an int give 0 or an errno; SIGXFSZ is not delivered; a call that signals
+ * interrupt over and over is given up (EINTR). Several threads may use one file. */
+
+/* All of the bytes at this offset. */
+int file_write(const struct file *file, const void *bytes, size_t length, uint64_t offset);
+int file_read(const struct file *file, void *bytes, size_t length, uint64_t offset);
+/* Takes space for [offset, offset + length); EOPNOTSUPP when the file system cannot promise. */
+int file_allocate(const struct file *file, uint64_t offset, uint64_t length);
+int file_resize(const struct file *file, uint64_t length);
+int file_sync(const struct file *file);
+/* Maps it shared, to be read and written; at place when that is not NULL. NULL with errno: it cannot be. */
+void *file_map(const struct file *file, void *place, size_t bytes, uint64_t offset);
+/* Whether its path still leads to it. */
+bool file_in_place(const struct file *file);
 void file_close(struct file *file);
 
 /* A write that fails may send its thread a signal (SIGXFSZ over a limit, SIGPIPE where nobody reads), which

@@ -46,10 +46,7 @@ static void publish(void)
 /* The trace keeps what is published; from here on records are counted, not written. */
 static void fail(int error)
 {
-    int fd = file_descriptor(&session.part), ignored;
-
-    ignored = fd >= 0 ? ftruncate(fd, (off_t)writer.part_bytes) : 0;
-    (void)ignored;
+    file_resize(&session.part, writer.part_bytes); /* else what hangs over is cut by recovery */
     writer.error = error;
     writer.state.written = writer.published;
     writer.used = 0;

@@ -184,10 +184,8 @@ static int rewrite(const char *meta, size_t length)
         size_t part =
             writer.part_bytes - from < WRITER_BUFFER ? (size_t)(writer.part_bytes - from) : WRITER_BUFFER;
 
-        if (pread(file_descriptor(&session.part), writer.buffer, part, (off_t)from) != (ssize_t)part)
-            error = EIO;
-        else
-            error = file_write(&longer, writer.buffer, part, to);
+        error = file_read(&session.part, writer.buffer, part, from);
+        if (!error) error = file_write(&longer, writer.buffer, part, to);
         from += part;
         to += part;
     }
@@ -282,12 +280,16 @@ void end_trace(uint64_t last_tick, const struct session_end *how)
     if (writer.error) return;
     writer.error = failed;
     error = write_meta();
-    if (!error && fsync(file_descriptor(&session.part))) error = errno;
+    if (!error) error = file_sync(&session.part);
     if (!error) error = paths_place_trace();
     if (error) {
         writer.error = error;
-        say(session.quiet, "cannot complete ", session.trace_path, ": ", say_error(error),
-            "; cg-analyze recover ", session.capture.path, " makes the trace", NULL);
+        if (file_in_place(&session.capture))
+            say(session.quiet, "cannot complete ", session.trace_path, ": ", say_error(error),
+                "; cg-analyze recover ", session.capture.path, " makes the trace", NULL);
+        else
+            say(session.quiet, "cannot complete ", session.trace_path, ": ", say_error(error),
+                "; its files were moved or removed under way", NULL);
         return;
     }
     atomic_store_explicit(&session.header->closed, 1, memory_order_release);

@@ -3,13 +3,13 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/jsonl_text.h"
 #include "preload/drain/meta.h"
 #include "preload/drain/state.h"
 #include "preload/drain/writer.h"
+#include "preload/limits.h"
 #include "preload/record/cancel.h"
 #include "preload/record/clock.h"
 #include "preload/record/device.h"
@@ -59,10 +59,11 @@ struct layout {
     uint64_t publication, rings, strings, stacks;
 };
 
-/* The sparse size stays under RLIMIT_FSIZE, which counts holes. */
+/* The sparse size stays under RLIMIT_FSIZE, which counts holes; of the memory that the program is limited to,
+ * rings take a quarter of what is left at most. */
 static bool lay_out(struct layout *layout)
 {
-    struct rlimit limit;
+    uint64_t file_limit = limits_file_bytes(), memory = limits_memory_left();
     uint64_t header = up(sizeof(struct cap_header) + meta_bound() + 1);
 
     layout->publication = header;
@@ -72,10 +73,10 @@ static bool lay_out(struct layout *layout)
     session.slots_offset = layout->stacks + STACKS_BYTES;
     session.slots_bytes = 0;
     session.slots_limit = SLOTS_LIMIT;
-    if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY) return true;
-    if (limit.rlim_cur < session.slots_offset + SLOTS_SMALL) return false;
-    if (limit.rlim_cur - session.slots_offset < SLOTS_LIMIT)
-        session.slots_limit = (limit.rlim_cur - session.slots_offset) & ~(uint64_t)(PAGE - 1);
+    if (memory / 4 < session.slots_limit) session.slots_limit = memory / 4 & ~(uint64_t)(PAGE - 1);
+    if (file_limit < session.slots_offset + SLOTS_SMALL) return false;
+    if (file_limit - session.slots_offset < session.slots_limit)
+        session.slots_limit = (file_limit - session.slots_offset) & ~(uint64_t)(PAGE - 1);
     return true;
 }
 
@@ -121,9 +122,7 @@ static int map_file(const struct layout *layout)
     char *map = map_place(bytes);
 
     if (!map) return errno;
-    if (mmap(map, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_descriptor(&session.capture),
-             0) == MAP_FAILED)
-        return errno;
+    if (!file_map(&session.capture, map, bytes, 0)) return errno;
     session.header = (struct cap_header *)map;
     session.publication = (struct cap_publication *)(map + layout->publication);
     session.rings = (struct cap_ring *)(map + layout->rings);

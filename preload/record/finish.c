@@ -1,5 +1,6 @@
 /* The end of the process: a destructor for exit() and a return from main(), wrappers for _exit() and _Exit(),
  * a handler for quick_exit(). */
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,9 +126,17 @@ static void quick(void)
     end_session(EXIT_LIMIT_MS, "quick_exit");
 }
 
+/* Of the library behind us, which may have something to do there (sanitizers have); looked up beforehand,
+ * since a handler of signals may end the process. */
+static void (*next_exit)(int status);
+
 __attribute__((constructor)) static void watch(void)
 {
+    int past = errno;
+
     at_quick_exit(quick);
+    next_exit = (void (*)(int))dlsym(RTLD_NEXT, "_exit");
+    errno = past;
 }
 
 __attribute__((destructor)) static void unload(void)
@@ -135,9 +144,10 @@ __attribute__((destructor)) static void unload(void)
     end_session(0, "exit");
 }
 
-/* What the C library's own do: end every thread of the process, at once. */
 static _Noreturn void leave(int status)
 {
+    if (next_exit) next_exit(status);
+    /* What the C library's own do: end every thread of the process, at once. */
     for (;;)
         syscall(SYS_exit_group, status);
 }

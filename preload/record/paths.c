@@ -230,7 +230,7 @@ static int claim(size_t bytes, uint64_t file_bytes)
 {
     int error = file_allocate(&session.capture, 0, bytes);
 
-    if (!error && ftruncate(file_descriptor(&session.capture), (off_t)file_bytes)) error = errno;
+    if (!error) error = file_resize(&session.capture, file_bytes);
     if (error) {
         if (session.capture.path[0]) unlink(session.capture.path);
         file_close(&session.capture);

@@ -109,9 +109,8 @@ static bool make_ring(uint32_t index, bool whole)
     void *slots, *open;
 
     if (!bytes || file_allocate(&session.capture, offset, bytes)) return false;
-    slots = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_descriptor(&session.capture),
-                 (off_t)offset);
-    if (slots == MAP_FAILED) return false;
+    slots = file_map(&session.capture, NULL, bytes, offset);
+    if (!slots) return false;
     populate(slots, whole || bytes < HASTE_BYTES ? bytes : HASTE_BYTES);
     open = map_private(open_bytes);
     if (!open) {

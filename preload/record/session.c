@@ -2,6 +2,7 @@
 #include "preload/record/cancel.h"
 #include "preload/record/session.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "preload/drain/meta.h"
+#include "preload/limits.h"
 #include "preload/record/clock.h"
 #include "preload/record/device.h"
 #include "preload/record/live.h"
@@ -20,6 +22,9 @@
 #include "preload/say.h"
 
 #define PAGE 4096u
+/* A session takes about 60 MiB of address space at once. Where a limit leaves less than this, the program may
+ * want what we would take. */
+#define MEMORY_LEFT (UINT64_C(256) << 20)
 
 struct session session = {.rank = -1};
 
@@ -57,6 +62,8 @@ static bool make_ready(void)
     session.rank = settings_rank();
     if (!wrong && session.rank >= 0 && !settings_has_rank(session.settings.ranks, (uint32_t)session.rank))
         return false;
+    if (!wrong && limits_memory_left() < MEMORY_LEFT)
+        wrong = "the limit of memory (RLIMIT_AS or RLIMIT_DATA) leaves no room for a capture";
     if (!wrong) wrong = meta_read_files(error, sizeof error);
     if (!wrong && !strings_ready()) wrong = "no memory for names";
     if (wrong) {
@@ -142,6 +149,16 @@ static void child_by_hand(void)
     child();
 }
 
+/* Two copies of this library, preloaded by two names: the one that programs meet first records. */
+static bool second_copy(void)
+{
+    const void *table = dlsym(RTLD_DEFAULT, "cgtrace_api_1");
+    Dl_info first, own;
+
+    return table && dladdr(table, &first) && dladdr((void *)session_load, &own) &&
+           first.dli_fbase != own.dli_fbase;
+}
+
 /* Early: other libraries' constructors may record before this one's turn (session_first() calls it then). */
 __attribute__((constructor(101))) void session_load(void)
 {
@@ -158,6 +175,7 @@ __attribute__((constructor(101))) void session_load(void)
     ring_init();
     session.settings_good =
         settings_read(&session.settings, session.settings_error, sizeof session.settings_error);
+    if (second_copy()) session.settings.disable = true;
     session.quiet = quiet && strcmp(quiet, "1") == 0;
     if (page != MAP_FAILED) record_page = page;
     pthread_atfork(NULL, NULL, wiped ? child : child_by_hand);

@@ -1,5 +1,5 @@
-/* dlsym(handle, name) as programs see it. A name that is not in the tables goes on to the real dlsym by a jump,
- * with the caller's return address still in place: the real one asks that address who is calling, and answers
+/* dlsym(handle, name) as programs see it. A name that is not in the tables goes on to the real dlsym (or that of
+ * another tool behind us) by a jump, with the caller's return address still in place: the real one asks that address who is calling, and answers
  * RTLD_NEXT accordingly. (A call from here would make RTLD_NEXT start behind this library: another library
  * that wraps dlsym would then find itself, without end.)
  *
@@ -41,7 +41,7 @@ resolve_dlsym_entry:
         cmpq    $-1, %rdi
         jne     .Lcandidate
 .Lforeign:
-        movq    resolve_dlsym_real(%rip), %rax
+        movq    resolve_dlsym_next(%rip), %rax
         testq   %rax, %rax
         je      .Lfind
         jmp     *%rax
@@ -85,7 +85,7 @@ resolve_dlsym_entry:
         .cfi_adjust_cfa_offset 8
         subq    $8, %rsp
         .cfi_adjust_cfa_offset 8
-        call    resolve_true_dlsym
+        call    resolve_next_dlsym
         addq    $8, %rsp
         .cfi_adjust_cfa_offset -8
         popq    %rsi
@@ -149,8 +149,8 @@ resolve_dlsym_entry:
         cmn     x0, #1
         b.ne    .Lcandidate
 .Lforeign:
-        adrp    x16, resolve_dlsym_real
-        ldr     x16, [x16, #:lo12:resolve_dlsym_real]
+        adrp    x16, resolve_dlsym_next
+        ldr     x16, [x16, #:lo12:resolve_dlsym_next]
         cbz     x16, .Lfind
         br      x16
 .Lcandidate:
@@ -188,7 +188,7 @@ resolve_dlsym_entry:
         .cfi_offset x29, -32
         .cfi_offset x30, -24
         stp     x0, x1, [sp, #16]
-        bl      resolve_true_dlsym
+        bl      resolve_next_dlsym
         mov     x16, x0
         ldp     x0, x1, [sp, #16]
         ldp     x29, x30, [sp], #32

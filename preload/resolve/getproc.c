@@ -64,19 +64,18 @@ static bool fits(unsigned hook, const char *symbol, uint64_t flags)
     return per_thread == ((flags & 2) != 0); /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
 }
 
-void *resolve_substitute(const char *symbol, void *address, uint64_t flags)
+/* The entry point that the driver has at this address, or RESOLVE_NONE. */
+static unsigned entry_at(const char *symbol, const void *address, uint64_t flags)
 {
     struct address_table *known = addresses();
-    if (!known || !address) return address;
     unsigned chosen = RESOLVE_NONE;
+    if (!known || !address) return RESOLVE_NONE;
     for (uint32_t at = place((uintptr_t)address); known->address[at]; at = (at + 1) & (SLOTS - 1)) {
         if (known->address[at] != (uintptr_t)address) continue;
         if (chosen == RESOLVE_NONE || fits(known->hook[at], symbol, flags)) chosen = known->hook[at];
         if (fits(chosen, symbol, flags)) break;
     }
-    if (chosen == RESOLVE_NONE) return address;
-    atomic_store_explicit(&resolve_reals[chosen], address, memory_order_relaxed);
-    return resolve_wrapper(chosen);
+    return chosen;
 }
 
 /* What is known and left alone, sorted. */
@@ -99,15 +98,45 @@ static void uncovered(const char *symbol)
     record_gap(RECORD_GAP_UNKNOWN_ENTRY_POINT, 1);
 }
 
+/* The call of the program: which of the three it was, and with what. */
+struct question {
+    unsigned lookup;
+    const char *symbol;
+    int version;
+    cuuint64_t flags;
+};
+
+/* Another tool behind us has answered with a function of its own: the driver's answer to the same question
+ * tells what it stands for. */
+static unsigned stands_for(const struct question *asked)
+{
+    void *driver = resolve_driver_symbol(hook_api_names[asked->lookup]), *function = NULL;
+    int status = 0;
+    CUresult result;
+    if (!driver || driver == resolve_real(asked->lookup)) return RESOLVE_NONE; /* there is no such tool */
+    if (asked->lookup == HOOK_cuGetProcAddress)
+        result = ((__typeof__(&hook_cuGetProcAddress))driver)(asked->symbol, &function, asked->version,
+                                                              asked->flags);
+    else
+        result = ((__typeof__(&hook_cuGetProcAddress_v2))driver)(asked->symbol, &function, asked->version,
+                                                                 asked->flags, &status);
+    return result == CUDA_SUCCESS ? entry_at(asked->symbol, function, asked->flags) : RESOLVE_NONE;
+}
+
 /* before: what stood in *function. Success with the pointer untouched means that there is no such function:
  * what stands there is the caller's, and is compared, not followed. */
-static void substitute(int result, const char *symbol, void **function, cuuint64_t flags, const void *before)
+static void substitute(CUresult result, const struct question *asked, void **function, const void *before)
 {
     int kept = errno;
-    if (result == 0 && symbol && function && *function) {
-        void *wrapper = resolve_substitute(symbol, *function, flags);
-        if (wrapper == *function && wrapper != before) uncovered(symbol);
-        *function = wrapper;
+    if (result == CUDA_SUCCESS && asked->symbol && function && *function) {
+        unsigned hook = entry_at(asked->symbol, *function, asked->flags);
+        if (hook == RESOLVE_NONE && *function != before) hook = stands_for(asked);
+        if (hook != RESOLVE_NONE && *function != resolve_wrapper(hook)) {
+            atomic_store_explicit(&resolve_reals[hook], *function, memory_order_relaxed);
+            *function = resolve_wrapper(hook);
+        } else if (hook == RESOLVE_NONE && *function != before) {
+            uncovered(asked->symbol);
+        }
     }
     errno = kept;
 }
@@ -119,8 +148,9 @@ static void substitute(int result, const char *symbol, void **function, cuuint64
 CUresult hook_cuGetProcAddress(const char *symbol, void **function, int version, cuuint64_t flags)
 {
     const void *before = function ? *function : NULL;
+    const struct question asked = {HOOK_cuGetProcAddress, symbol, version, flags};
     CUresult result = REAL(cuGetProcAddress)(symbol, function, version, flags);
-    substitute((int)result, symbol, function, flags, before);
+    substitute(result, &asked, function, before);
     return result;
 }
 
@@ -128,8 +158,9 @@ CUresult hook_cuGetProcAddress_v2(const char *symbol, void **function, int versi
                                   int *status)
 {
     const void *before = function ? *function : NULL;
+    const struct question asked = {HOOK_cuGetProcAddress_v2, symbol, version, flags};
     CUresult result = REAL(cuGetProcAddress_v2)(symbol, function, version, flags, status);
-    substitute((int)result, symbol, function, flags, before);
+    substitute(result, &asked, function, before);
     return result;
 }
 
@@ -137,7 +168,8 @@ CUresult hook_cuGetProcAddress_v2_ptsz(const char *symbol, void **function, int 
                                        int *status)
 {
     const void *before = function ? *function : NULL;
+    const struct question asked = {HOOK_cuGetProcAddress_v2_ptsz, symbol, version, flags};
     CUresult result = REAL(cuGetProcAddress_v2_ptsz)(symbol, function, version, flags, status);
-    substitute((int)result, symbol, function, flags, before);
+    substitute(result, &asked, function, before);
     return result;
 }

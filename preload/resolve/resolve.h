@@ -43,8 +43,4 @@ resolve_dlsym_fn *resolve_true_dlsym(void);
 /* deepbind.c: an object is about to be opened with RTLD_DEEPBIND. */
 void resolve_watch(void);
 
-/* What a program gets in place of the address that cuGetProcAddress returned for `symbol`: the wrapper of
- * the symbol at that address, or the address itself. flags as given to cuGetProcAddress. */
-void *resolve_substitute(const char *symbol, void *address, uint64_t flags);
-
 #endif
