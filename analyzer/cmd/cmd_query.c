@@ -156,6 +156,24 @@ static const struct option_spec options[] = {
               "(temporaries)",
      .minimum = 1,
      .maximum = UINT64_MAX},
+    {.name = "input",
+     .type = OPTION_TEXT,
+     .argument = "LABEL",
+     .about = "spans of this name are the input of the program: while the host is in one, it waits for data "
+              "(idle)"},
+    {.name = "kernel-wait-ns",
+     .type = OPTION_NUMBER,
+     .argument = "N",
+     .about =
+         "gaps shorter than N nanoseconds are the device's own, from one kernel to the next; 30 without it "
+         "(idle)",
+     .maximum = UINT64_MAX},
+    {.name = "launch-gap-ns",
+     .type = OPTION_NUMBER,
+     .argument = "N",
+     .about = "the host is launching also for up to N nanoseconds between two calls that issue work; 20000 "
+              "without it (idle)",
+     .maximum = UINT64_MAX},
     {.name = "min-bytes",
      .type = OPTION_NUMBER,
      .argument = "N",
@@ -174,6 +192,8 @@ static const struct option_spec options[] = {
 static const struct command_example examples[] = {
     {"cg-analyze query run.jsonl --kind leaks --after-steps 2 --suppressions known.txt",
      "which call sites keep what they allocate in a step"},
+    {"cg-analyze query step10.jsonl --kind idle --input next_batch",
+     "how long the device waited, and for what"},
     {"cg-analyze query step10.jsonl --kind memory", "the memory profile: peak, timeline, lifetimes"},
     {"cg-analyze query step10.jsonl --kind spans --label-prefix layer. --limit 20",
      "the first twenty nodes of some layers"},

@@ -76,6 +76,17 @@ bool query_keeps(const struct query *query, const struct cg_text *parts, size_t 
     return left == 0;
 }
 
+int query_span_name(const struct query *query, const char *option, cg_str *name, struct cg_error *error)
+{
+    const char *text = argument(query->arguments, option)->text;
+    const struct cg_trace *trace = query->input->trace;
+    *name = text ? trace_find(trace, text, strlen(text)) : CG_ABSENT;
+    if (!text) return 0;
+    for (size_t i = 0; *name != CG_ABSENT && i < trace->span.rows; i++)
+        if (trace->span.name[i] == *name) return 0;
+    return cg_fail(error, CG_EXIT_INPUT, "%s: no span is named '%s'", query->input->requested_path, text);
+}
+
 struct page page_of(const struct query *query)
 {
     const struct query_rows *rows = query->kind->pages;

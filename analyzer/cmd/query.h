@@ -71,6 +71,8 @@ bool query_keeps(const struct query *query, const struct cg_text *parts, size_t 
 /* The device that --device names, CG_ABSENT without it; CG_EXIT_INPUT when the trace's memory has no such
  * device. */
 int query_device(const struct query *query, cg_str *device, struct cg_error *error);
+/* The name of spans that an option gives, CG_ABSENT without it; CG_EXIT_INPUT when no span has it. */
+int query_span_name(const struct query *query, const char *option, cg_str *name, struct cg_error *error);
 /* Does the kind have this option? */
 bool query_kind_has(const struct query_kind *kind, const char *option);
 bool query_filtered(const struct query *query);

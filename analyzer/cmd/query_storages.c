@@ -72,18 +72,6 @@ static struct storage_view view_of(const struct storages *storages)
 
 /* ---- options ---- */
 
-static int find_step_span(const struct query *query, struct storages *storages, struct cg_error *error)
-{
-    const struct option_value *span = argument(query->arguments, "step-span");
-    const struct cg_trace *trace = storages->trace;
-    if (!span->given) return 0;
-    storages->step_span = trace_find(trace, span->text, strlen(span->text));
-    for (size_t i = 0; storages->step_span != CG_ABSENT && i < trace->span.rows; i++)
-        if (trace->span.name[i] == storages->step_span) return 0;
-    return cg_fail(error, CG_EXIT_INPUT, "%s: no span is named '%s'", query->input->requested_path,
-                   span->text);
-}
-
 static enum storage_grouping grouping_of(const struct option_value *by)
 {
     size_t index = 0;
@@ -102,7 +90,7 @@ static int read_options(const struct query *query, struct storages *storages, st
     storages->within_events = within->given ? within->number : 1;
     storages->minimum_bytes = argument(query->arguments, "min-bytes")->number;
     int status = query_device(query, &storages->device, error);
-    if (status == 0) status = find_step_span(query, storages, error);
+    if (status == 0) status = query_span_name(query, "step-span", &storages->step_span, error);
     if (status != 0 || !file->given) return status;
     status = output_check(argument(query->arguments, "output")->text, NULL, &file->text, 1, error);
     return status != 0 ? status : suppressions_read(file->text, &storages->suppressions, error);

@@ -8,13 +8,18 @@ static int compare_starts(const void *a, const void *b)
     return (left->start > right->start) - (left->start < right->start);
 }
 
-uint64_t interval_union(struct interval *intervals, size_t count)
+void interval_sort(struct interval *intervals, size_t count)
 {
-    if (!count) return 0;
     size_t sorted = 1;
     while (sorted < count && intervals[sorted - 1].start <= intervals[sorted].start)
         sorted++;
     if (sorted < count) qsort(intervals, count, sizeof *intervals, compare_starts);
+}
+
+uint64_t interval_union(struct interval *intervals, size_t count)
+{
+    if (!count) return 0;
+    interval_sort(intervals, count);
 
     /* Lengths that are disjoint within 64 bits cannot sum beyond them. */
     uint64_t length = 0;

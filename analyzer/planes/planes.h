@@ -223,6 +223,8 @@ void span_children_free(struct span_children *children);
 struct interval {
     uint64_t start, end;
 };
+/* By their starts. */
+void interval_sort(struct interval *intervals, size_t count);
 /* Sorts the intervals and gives the saturating length of their union; touching ones join
  * (doc/spec/planes.md 2.3). */
 uint64_t interval_union(struct interval *intervals, size_t count);

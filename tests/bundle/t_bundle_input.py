@@ -18,7 +18,7 @@ GOOD = publish(folder, 'good', RECORDS)
 TRACE = folder.put('alone/t.jsonl', RECORDS)
 KINDS = ('slowest-host', 'slowest-device', 'heaviest', 'memory', 'spans', 'tensors', 'tensor-stats', 'gradients', 'labels', 'activations', 'capabilities',
          'gpu-status', 'gpu-correlation', 'gpu-phases', 'gpu-kernels', 'gpu-attribution-gaps', 'kernels', 'copies', 'api', 'oom', 'leaks', 'temporaries', 'peak',
-         'churn', 'ledger', 'suspects')
+         'churn', 'ledger', 'suspects', 'idle')
 COMMANDS = [('overview',), ('summary',)] + [('query', '--kind', kind) for kind in KINDS]
 receipt = document('verify', GOOD)['receipt']
 numbers = iter(range(1000))

@@ -152,7 +152,7 @@ ok(all(run('help', n)[0] == 0 for n in names) and all((run('help', n)[0] == 0) =
 SIXTEEN = ['slowest-host', 'slowest-device', 'heaviest', 'memory', 'spans', 'tensors', 'tensor-stats', 'gradients', 'labels', 'activations',
            'capabilities', 'gpu-status', 'gpu-correlation', 'gpu-phases', 'gpu-kernels', 'gpu-attribution-gaps']
 kinds = [k['name'] for k in protocol['query_kinds']]
-equal((kinds[:16], kinds[16:]), (SIXTEEN, ['kernels', 'copies', 'api', 'oom', 'leaks', 'temporaries', 'peak', 'churn', 'ledger', 'suspects']), "protocol: the format's sixteen kinds, then ours")
+equal((kinds[:16], kinds[16:]), (SIXTEEN, ['kernels', 'copies', 'api', 'oom', 'leaks', 'temporaries', 'peak', 'churn', 'ledger', 'suspects', 'idle']), "protocol: the format's sixteen kinds, then ours")
 equal(protocol['schemas'], dict(
     bundle='candle-graph/bundle/1', bundle_verification='candle-graph/bundle-verification/1', campaign='candle-graph/campaign/1',
     campaign_status='candle-graph/campaign-status/1', comparison='candle-graph/comparison/6', evidence='candle-graph/evidence/5',

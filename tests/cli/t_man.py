@@ -63,7 +63,7 @@ if shutil.which('bash'):
     equal(bash('help', 'im'), ['import'], 'bash: help of a command')
     equal(bash('query', '--kind', 'gpu-'), sorted(k for k in KINDS if k.startswith('gpu-')), 'bash: kinds')
     equal(bash('query', '--label', ''), [], 'bash: nothing for free text')
-    equal(bash('query', 'run.jsonl', '--l'), ['--label', '--label-prefix', '--limit'], 'bash: options')
+    equal(bash('query', 'run.jsonl', '--l'), ['--label', '--label-prefix', '--launch-gap-ns', '--limit'], 'bash: options')
     equal(bash('query', 'ru'), ['run.jsonl', 'runs'], 'bash: files')
     equal(bash('import', '-o', 'ru'), ['run.jsonl', 'runs'], 'bash: files of an option')
     equal(bash('overview', '--format', ''), ['csv', 'json', 'table'], 'bash: words of an option')

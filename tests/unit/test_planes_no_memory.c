@@ -4,6 +4,7 @@
 #include "tests/unit/plane_trace.h"
 
 #include "analyzer/planes/activations.h"
+#include "analyzer/planes/idle.h"
 #include "analyzer/planes/planes.h"
 #include "analyzer/planes/suspects.h"
 
@@ -20,6 +21,7 @@ struct planes {
     struct trace_summary summary;
     struct device_work work;
     struct suspects suspects;
+    struct idle idle;
 };
 
 static void no_visit(void *context, const struct memory_point *point)
@@ -53,6 +55,12 @@ static bool make_suspects(struct planes *planes)
 {
     return suspects_make(planes->trace, &planes->work, &planes->suspects);
 }
+static bool make_idle(struct planes *planes)
+{
+    const struct idle_options options = {.input = planes->trace->span.name[0], .launch_gap_ns = 5};
+    const struct suspects none = {0};
+    return idle_make(planes->trace, &planes->work, &none, &options, &planes->idle);
+}
 static bool make_nodes(struct planes *planes)
 {
     return node_memory_make(planes->trace, &planes->memory, &planes->nodes);
@@ -73,8 +81,8 @@ static bool make_activations(struct planes *planes)
 }
 
 static bool (*const makers[])(struct planes *planes) = {
-    make_health, make_timing,  make_logical, make_work,        make_physical,
-    make_nodes,  make_summary, make_points,  make_activations, make_suspects};
+    make_health,  make_timing, make_logical,     make_work,     make_physical, make_nodes,
+    make_summary, make_points, make_activations, make_suspects, make_idle};
 #define MAKERS (sizeof makers / sizeof *makers)
 
 static void release(struct planes *planes)
@@ -86,16 +94,19 @@ static void release(struct planes *planes)
     node_memory_free(&planes->nodes);
     activations_free(&planes->activations);
     suspects_free(&planes->suspects);
+    idle_free(&planes->idle);
     device_work_free(&planes->work);
 }
 
-/* A little of everything, out of order, and enough lifetimes for the tree over time. */
+/* A little of everything, out of order, and enough lifetimes for the tree over time; behind the phase stand the
+ * anchors of a clock. */
 static struct cg_trace *make_trace(void)
 {
     struct text text = {0};
     put(&text,
         META_WITH(
-            "infer",
+            "infer\",\"clock\":{\"devices\":{\"k\":[{\"device_ns\":0,\"host_ns\":0,\"uncertainty_ns\":0}]}},"
+            "\"x\":\"",
             "\"gradients\":\"complete\",\"gradient_contract\":{\"manifest_sha256\":"
             "\"sha256:de70e615a9b5de77aa4865f5447e560a1520ae6b2e07a972b75d7255822c66ee\","
             "\"expected\":[{\"root\":\"r\",\"key\":\"k\",\"family\":\"f\"}],\"families\":"
