@@ -5,6 +5,9 @@
 
 enum setting_type {
     TYPE_TEXT,
+    TYPE_PATH,
+    TYPE_FOLDER,
+    TYPE_PAIRS,
     TYPE_CHOICE,
     TYPE_BYTES,
     TYPE_NUMBER,
@@ -138,6 +141,18 @@ static bool parse_list(const char *text, uint64_t least, uint64_t number, bool *
     return true;
 }
 
+/* Each part has a key and an equals sign behind it. */
+static bool is_pairs(const char *text)
+{
+    if (!*text) return true;
+    for (;;) {
+        size_t key = strcspn(text, "=,");
+        if (key == 0 || text[key] != '=') return false;
+        text += strcspn(text, ",");
+        if (!*text++) return true;
+    }
+}
+
 static bool parse_setting(enum setting_type type, const char *text, const char *allowed, void *value)
 {
     bool has;
@@ -148,7 +163,12 @@ static bool parse_setting(enum setting_type type, const char *text, const char *
     case TYPE_NUMBERS:
         if (!parse_list(text, type == TYPE_NUMBERS, 0, &has)) return false;
         /* fall through */
+    case TYPE_PAIRS:
+        if (type == TYPE_PAIRS && !is_pairs(text)) return false;
+        /* fall through */
     case TYPE_TEXT:
+    case TYPE_PATH:
+    case TYPE_FOLDER:
     case TYPE_FILE:
         *(const char **)value = keep(text);
         return *(const char **)value != NULL;
@@ -206,8 +226,8 @@ bool settings_read(struct settings *settings, char *error, unsigned error_size)
         return false;
     }
     if (*settings->step && !*settings->range) {
-        complain("CGTRACE_STEP", settings->step, "occurrences of a range that CGTRACE_RANGE names", error,
-                 error_size);
+        complain("CGTRACE_STEP", settings->step, "only with CGTRACE_RANGE, whose occurrences it selects",
+                 error, error_size);
         return false;
     }
     return true;

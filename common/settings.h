@@ -10,6 +10,9 @@
 
 struct settings {
 #define SETTING_TEXT                                           const char *
+#define SETTING_PATH                                           const char *
+#define SETTING_FOLDER                                         const char *
+#define SETTING_PAIRS                                          const char *
 #define SETTING_FILE                                           const char *
 #define SETTING_RANKS                                          const char *
 #define SETTING_NUMBERS                                        const char *

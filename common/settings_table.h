@@ -3,6 +3,9 @@
  *
  * A setting is S(member, "CGTRACE_NAME", TYPE, "default", "what is allowed", "meaning"):
  *   TEXT    any text
+ *   PATH    of a file
+ *   FOLDER  path of a folder
+ *   PAIRS   key=value, separated by commas; no key is empty
  *   CHOICE  one of the words of "what is allowed", separated by '|'; held as its index
  *   BYTES   a number of bytes, with K, M or G for powers of 1024
  *   NUMBER  a whole number; "what is allowed" begins with the least and the greatest: 0 to 100
@@ -10,7 +13,7 @@
  *   FILE    path of a JSON file that holds one object
  *   WORDS   words of "what is allowed", separated by commas; held as a set of bits
  *   RANKS   ranks: 0,2,4-7; empty: all
- *   NUMBERS numbers from 1 on: 10-14,20; empty: none given
+ *   NUMBERS numbers from 1 to 2147483647: 10-14,20; empty: none given
  * A new type needs a line in parse_setting() of common/settings.c. */
 #ifndef CGTRACE_COMMON_SETTINGS_TABLE_H
 #define CGTRACE_COMMON_SETTINGS_TABLE_H
@@ -18,23 +21,23 @@
 #define CG_STACKS_WORDS "alloc|all|off"
 
 #define CG_SETTINGS(S)                                                                                       \
-    S(output, "CGTRACE_OUTPUT", TEXT, "",                                                                    \
+    S(output, "CGTRACE_OUTPUT", PATH, "",                                                                    \
       "a path; %h host, %r rank, %p process, %n capture, %% a percent sign",                                 \
       "where the trace goes; a name that exists gets a number. Default cgtrace.%h.%p.jsonl, with .r%r "      \
       "before .jsonl when a rank is known, and .%n when regions are selected")                               \
-    S(dir, "CGTRACE_DIR", TEXT, "", "a folder",                                                              \
+    S(dir, "CGTRACE_DIR", FOLDER, "", "a folder",                                                            \
       "folder of the trace when CGTRACE_OUTPUT is a relative path")                                          \
     S(range, "CGTRACE_RANGE", TEXT, "", "name of an NVTX range or API span, or domain/name",                 \
       "capture this range alone: a trace for each selected occurrence, with it as the measured region")      \
-    S(step, "CGTRACE_STEP", NUMBERS, "", "occurrences such as 10-14,20, with CGTRACE_RANGE",                 \
-      "which occurrences of the range, counted from 1 over all threads; default: the first")                 \
+    S(step, "CGTRACE_STEP", NUMBERS, "", "occurrences from 1 to 2147483647, such as 10-14,20",               \
+      "which occurrences of CGTRACE_RANGE, counted from 1 over all threads; default: the first")             \
     S(sync, "CGTRACE_SYNC", CHOICE, "both", "both|start|end|off",                                            \
       "where a region waits for the device: then its length holds the device's work")                        \
     S(entrypoint, "CGTRACE_ENTRYPOINT", TEXT, "", "text that is not blank",                                  \
       "name of what is run, in the trace; default: the program's file name")                                 \
     S(phase, "CGTRACE_PHASE", CHOICE, "auto", "auto|train|infer",                                            \
       "training or inference; auto: training when a backward or optimizer range was seen")                   \
-    S(tags, "CGTRACE_TAGS", TEXT, "", "key=value,key=value", "free provenance, written into the trace")      \
+    S(tags, "CGTRACE_TAGS", PAIRS, "", "key=value,key=value", "free provenance, written into the trace")     \
     S(identity, "CGTRACE_IDENTITY", FILE, "", "path of a JSON file that holds one object",                   \
       "comparison identity, written into the trace")                                                         \
     S(contract, "CGTRACE_CONTRACT", FILE, "", "path of a JSON file that holds one object",                   \
@@ -48,7 +51,7 @@
     S(memory_sample_ms, "CGTRACE_MEMORY_SAMPLE_MS", NUMBER, "100", "0 to 3600000",                           \
       "milliseconds between samples of a device's memory, taken while there is work; 0: none but those of "  \
       "failed allocations")                                                                                  \
-    S(ranks, "CGTRACE_RANKS", RANKS, "", "ranks such as 0,2,4-7",                                            \
+    S(ranks, "CGTRACE_RANKS", RANKS, "", "ranks from 0 to 2147483647, such as 0,2,4-7",                      \
       "ranks that record; processes without a rank always do")                                               \
     S(stacks, "CGTRACE_STACKS", CHOICE, "alloc", CG_STACKS_WORDS,                                            \
       "records with the calls that led to them: allocations, all operations or none")                        \

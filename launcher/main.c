@@ -25,16 +25,15 @@ struct command {
     int (*run)(int argc, char **argv);
     void (*help)(void);
 };
-static void help_all(void);
+static void help_help(void);
 static const struct command commands[] = {
-    {"record", "run a program and record its CUDA calls", command_record, help_record},
-    {"check", "look at a program: how it reaches CUDA, and what will be seen", command_check, help_check},
-    {"doctor", "look at this machine: what recording depends on", command_doctor, help_doctor},
-    {"help", "say how a command is used", command_help, help_all},
+#define COMMAND(name, about) {#name, about, command_##name, help_##name},
+#include "launcher/commands.def"
+#undef COMMAND
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
-static void help_all(void)
+static void help_help(void)
 {
     puts("usage: cgtrace COMMAND [options]\n\nRecords what a CUDA program does; cg-analyze reads the "
          "traces.\n");
@@ -81,7 +80,7 @@ int main(int argc, char **argv)
 {
     if (argc < 2) return complain(EXIT_USAGE, "no command; `cgtrace help` lists them");
     if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
-        help_all();
+        help_help();
         return 0;
     }
     if (strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "--version") == 0) {

@@ -13,6 +13,9 @@ enum { NAME_BYTES = 64 };
 /* Types of settings_table.h. */
 enum setting_type {
     TYPE_TEXT,
+    TYPE_PATH,
+    TYPE_FOLDER,
+    TYPE_PAIRS,
     TYPE_FILE,
     TYPE_RANKS,
     TYPE_NUMBERS,

@@ -1,14 +1,14 @@
 # Manual pages and shell completions, made from the tables: of cg-analyze its commands, of cgtrace the settings, of the trace the events.
 # Pages that follow from no table stand here as they are.
 MAN_PROGRAMS := $(BUILD)/man/pages $(BUILD)/man/completions
-$(MAN_PROGRAMS): $(BUILD)/man/%: $(BUILD)/obj/man/%.o $(BUILD)/obj/man/mdoc.o $(BUILD)/libanalyzer.a $(BUILD)/libcommon.a
+$(MAN_PROGRAMS): $(BUILD)/man/%: $(BUILD)/obj/man/%.o $(BUILD)/obj/man/mdoc.o $(BUILD)/obj/man/shell.o $(BUILD)/libanalyzer.a $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
 $(BUILD)/man/pages.stamp: $(BUILD)/man/pages
 	@rm -f $(BUILD)/man/cg-analyze*.1; $< $(BUILD)/man && touch $@
 
-MAN_WRITERS := $(addprefix $(BUILD)/man/,api capture launcher trace)
-$(MAN_WRITERS): $(BUILD)/man/%: $(BUILD)/obj/man/%.o $(BUILD)/obj/man/mdoc.o $(BUILD)/libcommon.a
+MAN_WRITERS := $(addprefix $(BUILD)/man/,api capture launcher launcher_completions trace)
+$(MAN_WRITERS): $(BUILD)/man/%: $(BUILD)/obj/man/%.o $(BUILD)/obj/man/mdoc.o $(BUILD)/obj/man/shell.o $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^
 $(BUILD)/man/libcgtrace.3: $(BUILD)/man/api preload/cgtrace.h
@@ -24,10 +24,19 @@ $(BUILD)/man/%: man/%
 	@cp $< $@
 MAN_PAGES := $(addprefix $(BUILD)/man/,cgtrace.1 libcgtrace.3 cgtrace-trace.5 cgtrace-capture.5 cgtrace-bundle.5 cgtrace.7)
 
-$(BUILD)/completions/%: $(BUILD)/man/completions
+# build/completions/cgtrace.bash and so on, and where a shell looks for the completions of a program.
+$(BUILD)/completions/cg-analyze.%: $(BUILD)/man/completions
 	@mkdir -p $(@D)
 	@$< $* > $@
-COMPLETIONS := $(addprefix $(BUILD)/completions/,bash zsh fish)
+$(BUILD)/completions/cgtrace.%: $(BUILD)/man/launcher_completions
+	@mkdir -p $(@D)
+	@$< $* > $@
+SHELLS := bash zsh fish
+COMPLETIONS := $(foreach program,cg-analyze cgtrace,$(addprefix $(BUILD)/completions/$(program).,$(SHELLS)))
+completion_bash = share/bash-completion/completions/$(1)
+completion_zsh = share/zsh/site-functions/_$(1)
+completion_fish = share/fish/vendor_completions.d/$(1).fish
+completion_path = $(call completion_$(patsubst .%,%,$(suffix $(1))),$(basename $(notdir $(1))))
 
 EXTRA_TARGETS += $(BUILD)/man/pages.stamp $(MAN_PAGES) $(COMPLETIONS)
 TEST_TARGETS += $(BUILD)/man/pages.stamp $(MAN_PAGES) $(COMPLETIONS)
@@ -42,15 +51,11 @@ install-man: $(BUILD)/man/pages.stamp $(MAN_PAGES)
 	$(foreach page,$(MAN_PAGES),install -Dm 644 $(page) $(DESTDIR)$(PREFIX)/$(call man_path,$(page)) &&) \
 	install -m 644 $(BUILD)/man/cg-analyze*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 install-completions: $(COMPLETIONS)
-	install -Dm 644 $(BUILD)/completions/bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cg-analyze
-	install -Dm 644 $(BUILD)/completions/zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cg-analyze
-	install -Dm 644 $(BUILD)/completions/fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cg-analyze.fish
+	$(foreach file,$(COMPLETIONS),install -Dm 644 $(file) $(DESTDIR)$(PREFIX)/$(call completion_path,$(file)) &&) true
 uninstall-man:
 	rm -f $(foreach page,$(MAN_PAGES),$(DESTDIR)$(PREFIX)/$(call man_path,$(page))) \
-	  $(DESTDIR)$(PREFIX)/share/man/man1/cg-analyze.1 $(DESTDIR)$(PREFIX)/share/man/man1/cg-analyze-*.1 \
-	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cg-analyze \
-	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cg-analyze \
-	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cg-analyze.fish
+	  $(foreach file,$(COMPLETIONS),$(DESTDIR)$(PREFIX)/$(call completion_path,$(file))) \
+	  $(DESTDIR)$(PREFIX)/share/man/man1/cg-analyze.1 $(DESTDIR)$(PREFIX)/share/man/man1/cg-analyze-*.1
 
 # The documents against what they are of: pages, completions, links.
 check-docs: deps

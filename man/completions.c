@@ -4,19 +4,7 @@
 #include <string.h>
 
 #include "analyzer/cmd/commands.h"
-
-/* A text in single quotes for any of the shells. */
-static void quoted(const char *text)
-{
-    putchar('\'');
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputs("'\\''", stdout);
-        else
-            putchar(*text);
-    }
-    putchar('\'');
-}
+#include "man/shell.h"
 
 static bool is_path(const struct option_spec *option)
 {
@@ -35,12 +23,13 @@ static void bash_values(const struct command *command)
         if (option->letter) printf("|%s:-%c", command->name, option->letter);
         fputs(") ", stdout);
         if (option->type == OPTION_WORD) {
-            fputs("COMPREPLY=($(compgen -W '", stdout);
+            fputs("mapfile -t COMPREPLY < <(compgen -W '", stdout);
             for (size_t k = 0; option->words(k, &word, &about); k++)
                 printf("%s%s", k ? " " : "", word);
-            fputs("' -- \"$word\"))", stdout);
+            fputs("' -- \"$word\")", stdout);
         } else if (is_path(option)) {
-            printf("COMPREPLY=($(compgen -%c -- \"$word\"))", option->type == OPTION_FILE ? 'f' : 'd');
+            printf("mapfile -t COMPREPLY < <(compgen -%c -- \"$word\")",
+                   option->type == OPTION_FILE ? 'f' : 'd');
         } else {
             putchar(':');
         }
@@ -61,48 +50,40 @@ static void bash(void)
         "# bash completion of cg-analyze\n_cg_analyze() {\n"
         "    local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
         "    COMPREPLY=()\n"
+        "    # --option=value is three words here.\n"
+        "    if [ \"$word\" = = ]; then word=\n"
+        "    elif [ \"$last\" = = ]; then last=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
         "    if [ \"$COMP_CWORD\" = 1 ] || { [ \"$COMP_CWORD\" = 2 ] && [ \"$command\" = help ]; }; then\n"
-        "        COMPREPLY=($(compgen -W '",
+        "        mapfile -t COMPREPLY < <(compgen -W '",
         stdout);
     bash_names();
-    fputs(" --help --version' -- \"$word\"))\n        return\n    fi\n    case $command:$last in\n", stdout);
+    fputs(" --help --version' -- \"$word\")\n        return\n    fi\n    case $command:$last in\n", stdout);
     for (size_t i = 0; i < command_count; i++)
         bash_values(commands[i]);
     fputs("    esac\n    case $word in\n    -*) case $command in\n", stdout);
     for (size_t i = 0; i < command_count; i++) {
-        printf("        %s) COMPREPLY=($(compgen -W '--help", commands[i]->name);
+        printf("        %s) mapfile -t COMPREPLY < <(compgen -W '--help", commands[i]->name);
         for (size_t k = 0; k < commands[i]->option_count; k++)
             printf(" --%s", commands[i]->options[k].name);
-        fputs("' -- \"$word\")) ;;\n", stdout);
+        fputs("' -- \"$word\") ;;\n", stdout);
     }
-    fputs("        esac ;;\n    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n    esac\n}\n"
+    fputs("        esac ;;\n    *) mapfile -t COMPREPLY < <(compgen -f -- \"$word\") ;;\n    esac\n}\n"
           "complete -o filenames -F _cg_analyze cg-analyze\n",
           stdout);
 }
 
 /* ---- zsh ---- */
 
-/* Text inside an option's brackets, where [ ] and : have a meaning. */
-static void zsh_about(const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputs("'\\''", stdout);
-        else
-            printf(strchr("[]:\\", *text) ? "\\%c" : "%c", *text);
-    }
-}
-
 static void zsh_option(const struct option_spec *option)
 {
     const char *word, *about;
     const char *repeat = option->type == OPTION_PATHS ? "*" : "";
     if (option->letter)
-        printf(" \\\n        '(-%c --%s)'{-%c,--%s}'[", option->letter, option->name, option->letter,
-               option->name);
+        printf(" \\\n        '(-%c --%s)'{-%c%s,--%s%s}'[", option->letter, option->name, option->letter,
+               option->argument ? "+" : "", option->name, option->argument ? "=" : "");
     else
-        printf(" \\\n        '%s--%s[", repeat, option->name);
-    zsh_about(option->about);
+        printf(" \\\n        '%s--%s%s[", repeat, option->name, option->argument ? "=" : "");
+    shell_zsh_about(option->about);
     putchar(']');
     if (option->argument) {
         printf(":%s:", option->argument);
@@ -125,7 +106,7 @@ static void zsh(void)
           stdout);
     for (size_t i = 0; i < command_count; i++) {
         printf("        '%s:", commands[i]->name);
-        zsh_about(commands[i]->about);
+        shell_zsh_about(commands[i]->about);
         fputs("'\n", stdout);
     }
     fputs("        'help:show all about one command'\n    )\n"
@@ -152,7 +133,10 @@ static void fish_option(const struct command *command, const struct option_spec 
     const char *word, *about;
     printf("complete -c cg-analyze -n '__fish_seen_subcommand_from %s' -l %s", command->name, option->name);
     if (option->letter) printf(" -s %c", option->letter);
-    if (option->type != OPTION_FLAG) fputs(is_path(option) ? " -r -F" : " -x", stdout);
+    if (option->type == OPTION_DIR)
+        fputs(" -x -a '(__fish_complete_directories)'", stdout);
+    else if (option->type != OPTION_FLAG)
+        fputs(is_path(option) ? " -r -F" : " -x", stdout);
     if (option->type == OPTION_WORD) {
         fputs(" -a '", stdout);
         for (size_t k = 0; option->words(k, &word, &about); k++)
@@ -160,7 +144,7 @@ static void fish_option(const struct command *command, const struct option_spec 
         putchar('\'');
     }
     fputs(" -d ", stdout);
-    quoted(option->about);
+    shell_quoted(option->about);
     putchar('\n');
 }
 
@@ -173,7 +157,7 @@ static void fish(void)
           stdout);
     for (size_t i = 0; i < command_count; i++) {
         printf("complete -c cg-analyze -n __fish_use_subcommand -f -a %s -d ", commands[i]->name);
-        quoted(commands[i]->about);
+        shell_quoted(commands[i]->about);
         printf("\ncomplete -c cg-analyze -n '__fish_seen_subcommand_from help' -f -a %s\n",
                commands[i]->name);
         for (size_t k = 0; k < commands[i]->option_count; k++)
@@ -183,15 +167,5 @@ static void fish(void)
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *shell;
-        void (*write)(void);
-    } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
-    for (size_t i = 0; argc == 2 && i < sizeof shells / sizeof *shells; i++)
-        if (strcmp(shells[i].shell, argv[1]) == 0) {
-            shells[i].write();
-            return fflush(stdout) == 0 ? 0 : 1;
-        }
-    fputs("usage: completions bash|zsh|fish\n", stderr);
-    return 2;
+    return shell_main(argc, argv, &(struct shell_writers){bash, zsh, fish});
 }

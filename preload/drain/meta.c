@@ -30,12 +30,13 @@ enum { FILE_LIMIT = 1 << 20 };
 
 /* ---- files ---- */
 
-static const char *file_error(char *error, size_t size, const char *path, const char *what)
+static const char *file_error(char *error, size_t size, const char *setting, const char *path,
+                              const char *what)
 {
     size_t used = 0;
-    const char *const parts[] = {path, ": ", what};
+    const char *const parts[] = {setting, ": ", path, ": ", what};
 
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         size_t length = strnlen(parts[i], size - 1 - used);
         memcpy(error + used, parts[i], length);
         used += length;
@@ -44,8 +45,9 @@ static const char *file_error(char *error, size_t size, const char *path, const 
     return error;
 }
 
-/* The file's bytes, mapped for good; NULL, or an error. */
-static const char *read_object(const char *path, struct capture_text *text, char *error, size_t error_size)
+/* The bytes of the file that a setting names, mapped for good; NULL, or an error. */
+static const char *read_object(const char *setting, const char *path, struct capture_text *text, char *error,
+                               size_t error_size)
 {
     struct stat status;
     size_t where;
@@ -55,26 +57,29 @@ static const char *read_object(const char *path, struct capture_text *text, char
     *text = (struct capture_text){"", 0};
     if (!*path) return NULL;
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return file_error(error, error_size, path, say_error(errno));
+    if (fd < 0) return file_error(error, error_size, setting, path, say_error(errno));
     if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_size == 0 ||
         status.st_size > FILE_LIMIT) {
         close(fd);
-        return file_error(error, error_size, path, "not a file of 1 byte to 1 MiB");
+        return file_error(error, error_size, setting, path, "not a file of 1 byte to 1 MiB");
     }
     bytes = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE, fd, 0);
     close(fd);
-    if (bytes == MAP_FAILED) return file_error(error, error_size, path, say_error(ENOMEM));
+    if (bytes == MAP_FAILED) return file_error(error, error_size, setting, path, say_error(ENOMEM));
     *text = (struct capture_text){bytes, (size_t)status.st_size};
     if (!object_members(text->bytes, text->length, NULL, NULL, &where))
-        return file_error(error, error_size, path, "not one JSON object");
+        return file_error(error, error_size, setting, path, "not one JSON object");
     return NULL;
 }
 
 const char *meta_read_files(char *error, size_t error_size)
 {
-    const char *wrong = read_object(session.settings.identity, &session.identity, error, error_size);
+    const char *wrong =
+        read_object("CGTRACE_IDENTITY", session.settings.identity, &session.identity, error, error_size);
 
-    return wrong ? wrong : read_object(session.settings.contract, &session.contract, error, error_size);
+    return wrong ? wrong
+                 : read_object("CGTRACE_CONTRACT", session.settings.contract, &session.contract, error,
+                               error_size);
 }
 
 /* ---- pieces ---- */
@@ -213,6 +218,7 @@ static char *put_contract(char *out, const struct meta_settled *settled)
 /* ---- tags, and what the format does not have ---- */
 
 /* key=value,key=value; a part without '=' is a key with an empty value. */
+/* key=value,key=value, as the setting has been checked. */
 static char *put_tags(char *out, const char *tags)
 {
     bool first = true;
@@ -221,14 +227,11 @@ static char *put_tags(char *out, const char *tags)
     while (*tags) {
         size_t length = strcspn(tags, ","), key = strcspn(tags, "=,");
 
-        if (key > 0) {
-            if (!first) *out++ = ',';
-            first = false;
-            out = jsonl_string(out, tags, key);
-            *out++ = ':';
-            out = key < length ? jsonl_string(out, tags + key + 1, length - key - 1)
-                               : jsonl_literal(out, "\"\"");
-        }
+        if (!first) *out++ = ',';
+        first = false;
+        out = jsonl_string(out, tags, key);
+        *out++ = ':';
+        out = jsonl_string(out, tags + key + 1, length - key - 1);
         tags += length + (tags[length] == ',');
     }
     *out++ = '}';

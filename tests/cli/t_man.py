@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Manual pages and completions: made for every command, complete, and understood by the programs that read them."""
+"""Manual pages: made for every command, complete, and understood by the programs that read them."""
 import glob
 import os
 import re
@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from cli import PROGRAM, ROOT, Folder, document, done, equal, ok, run, skip  # noqa: E402
+from cli import ROOT, document, done, equal, run, skip  # noqa: E402
 
 BUILD = os.path.join(ROOT, os.environ.get('BUILD', 'build'))
 PAGES = os.path.join(BUILD, 'man')
@@ -43,41 +43,4 @@ if shutil.which('mandoc'):
         equal(found, [], f'mandoc -T lint {os.path.basename(page)}')
 else:
     skip('mandoc -T lint', 'mandoc is not installed')
-
-
-# ---- completions ----
-def bash(*words):
-    """What bash offers for the last word."""
-    script = (f'source "{BUILD}/completions/bash"; COMP_WORDS=("$@"); COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 ));'
-              '_cg_analyze; printf "%s\\n" "${COMPREPLY[@]}"')
-    p = subprocess.run(['bash', '--norc', '-c', script, 'bash', 'cg-analyze', *words], cwd=folder.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    return sorted(p.stdout.decode().split()) if p.returncode == 0 and not p.stderr else p.stderr.decode()
-
-
-folder = Folder()
-folder.put('run.jsonl', '')
-folder.put('runs/x', '')
-if shutil.which('bash'):
-    equal(bash(''), sorted([*COMMANDS, 'help', '--help', '--version']), 'bash: commands')
-    equal(bash('ov'), [c for c in COMMANDS if c.startswith('ov')], 'bash: the beginning of a command')
-    equal(bash('help', 'im'), ['import'], 'bash: help of a command')
-    equal(bash('query', '--kind', 'gpu-'), sorted(k for k in KINDS if k.startswith('gpu-')), 'bash: kinds')
-    equal(bash('query', '--label', ''), [], 'bash: nothing for free text')
-    equal(bash('query', 'run.jsonl', '--l'), ['--label', '--label-prefix', '--launch-gap-ns', '--limit'], 'bash: options')
-    equal(bash('query', 'ru'), ['run.jsonl', 'runs'], 'bash: files')
-    equal(bash('import', '-o', 'ru'), ['run.jsonl', 'runs'], 'bash: files of an option')
-    equal(bash('overview', '--format', ''), ['csv', 'json', 'table'], 'bash: words of an option')
-else:
-    skip('bash completion', 'bash is not installed')
-for shell, check in (('zsh', ['zsh', '-n']), ('fish', ['fish', '--no-execute'])):
-    path = os.path.join(BUILD, 'completions', shell)
-    if shutil.which(shell):
-        p = subprocess.run([*check, path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        equal((p.returncode, p.stdout), (0, b''), f'{shell} understands its completions')
-    else:
-        skip(f'{shell} understands its completions', f'{shell} is not installed')
-    with open(path) as file:
-        text = file.read()
-    wanted = [f'--{o}' if shell == 'zsh' else f'-l {o} ' for c in COMMANDS for o in options(c)] + KINDS
-    equal([w for w in wanted if w not in text], [], f'{shell}: every option and kind is in them')
 done()

@@ -56,7 +56,8 @@ def installed(prefix):
               'lib/pkgconfig/cgtrace.pc', 'lib/cmake/cgtrace/cgtraceConfig.cmake', 'lib/cmake/cgtrace/cgtraceConfigVersion.cmake',
               'share/man/man1/cgtrace.1', 'share/man/man1/cg-analyze.1', 'share/man/man1/cg-analyze-query.1', 'share/man/man3/libcgtrace.3',
               *(f'share/man/man5/cgtrace-{n}.5' for n in ('bundle', 'capture', 'trace')), 'share/man/man7/cgtrace.7',
-              'share/bash-completion/completions/cg-analyze', 'share/zsh/site-functions/_cg-analyze', 'share/fish/vendor_completions.d/cg-analyze.fish']
+              *(path.format(n) for n in ('cg-analyze', 'cgtrace') for path in
+                ('share/bash-completion/completions/{}', 'share/zsh/site-functions/_{}', 'share/fish/vendor_completions.d/{}.fish'))]
     tap.equal([w for w in wanted if w not in there], [], 'all is there')
     tap.equal([f for f in there if f not in wanted and not re.fullmatch(r'share/man/man1/cg-analyze-[a-z-]+\.1', f)], [], 'and nothing else')
     dynamic = run(['readelf', '-d', f'{prefix}/lib/libcgtrace.so'], prefix).stdout

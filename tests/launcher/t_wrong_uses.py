@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Wrong uses of both programs, as a table: each ends with its documented status and says on standard error what is wrong and what to do
-instead, without a word on standard output and without running anything."""
+"""Wrong uses, as a table. Of both programs: each ends with its documented status and says on standard error what is wrong and what to do
+instead, without a word on standard output and without running anything. Of the library: the program runs as without it, and one line
+names the variable, its value and what is allowed."""
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(HERE, '..', 'tools'))
 import tap  # noqa: E402
+from harness import SANITIZED  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get('BUILD', f'{ROOT}/build'))
 TRACE = f'{ROOT}/tests/conformance/traces'
@@ -36,6 +38,10 @@ CGTRACE = [
     ('record --step 3 -- true', 2, 'CGTRACE_STEP', 'CGTRACE_RANGE'),
     ('record --range r --step a-b -- true', 2, 'a-b', '10-14,20'),
     ('record --range r --step 9-3 -- true', 2, '9-3', '10-14,20'),
+    ('record --range r --step 2147483648 -- true', 2, '2147483648', 'from 1 to 2147483647'),
+    ('record --tags nightly -- true', 2, 'CGTRACE_TAGS: nightly', 'key=value'),
+    ('record --tags job=7,nightly -- true', 2, 'CGTRACE_TAGS: job=7,nightly', 'key=value'),
+    ('record --tags =7 -- true', 2, 'CGTRACE_TAGS: =7', 'key=value'),
     ('record --sync sometimes -- true', 2, 'sometimes', 'both|start|end|off'),
     ('record --phase test -- true', 2, 'test', 'auto|train|infer'),
     ('record --budget 900 -- true', 2, '900', '1 to 100'),
@@ -73,6 +79,27 @@ CG_ANALYZE = [
     ('recover T', 3, 'not a capture file', 'T'),
     ('import .', 3, 'directory', 'trace.jsonl'),
 ]
+# Variables of the environment, the mistake and the way out. T and N as above.
+LIBRARY = [
+    (dict(CGTRACE_SYNC='sometimes'), 'CGTRACE_SYNC: sometimes', 'both|start|end|off'),
+    (dict(CGTRACE_STEP='3'), 'CGTRACE_STEP: 3', 'only with CGTRACE_RANGE'),
+    (dict(CGTRACE_RANGE='r', CGTRACE_STEP='0'), 'CGTRACE_STEP: 0', 'from 1 to 2147483647'),
+    (dict(CGTRACE_RANKS='-1'), 'CGTRACE_RANKS: -1', 'from 0 to 2147483647'),
+    (dict(CGTRACE_TAGS='nightly'), 'CGTRACE_TAGS: nightly', 'key=value'),
+    (dict(CGTRACE_IDENTITY='/nowhere'), 'CGTRACE_IDENTITY: /nowhere', 'No such file'),
+    (dict(CGTRACE_IDENTITY='N'), 'CGTRACE_IDENTITY: N', 'not one JSON object'),
+    (dict(CGTRACE_CONTRACT='.'), 'CGTRACE_CONTRACT: .', 'not a file of 1 byte to 1 MiB'),
+]
+
+
+def library(folder, environment):
+    command = [f'{BUILD}/examples/trainer', '3']
+    environment = dict(environment, LD_LIBRARY_PATH=f'{BUILD}/sim', SIM_KERNELS=f'{BUILD}/examples/libtrainer_kernels.so')
+    plain = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
+    for settings, mistake, way in LIBRARY:
+        p = subprocess.run(command, cwd=folder, env=dict(environment, LD_PRELOAD=f'{BUILD}/libcgtrace.so', **settings), capture_output=True, text=True, timeout=60)
+        good = (p.returncode, p.stdout) == (0, plain.stdout) and p.stderr.count('\n') == 1 and mistake in p.stderr and way in p.stderr
+        tap.ok(good, f'the library with {" ".join(map("=".join, settings.items()))}', f'status {p.returncode}; {p.stderr!r}; out {p.stdout[:100]!r}')
 
 
 def main():
@@ -88,6 +115,10 @@ def main():
                 first = p.stderr.split('\n\n')[0]  # a usage may follow
                 good = p.returncode == status and mistake in first and way in p.stderr and p.stdout == '' and first.strip().count('\n') == 0
                 tap.ok(good, f'{name} {" ".join(words)}', f'status {p.returncode}, expected {status}; {p.stderr!r}; out {p.stdout[:100]!r}')
+        if SANITIZED:
+            tap.skip('the library', 'it is built with a sanitizer, whose runtime must be preloaded before it')
+        else:
+            library(folder, environment)
         left = sorted(os.listdir(folder))
         tap.equal(left, ['N', 'T'], 'nothing was run and no file was left')
     tap.done()
