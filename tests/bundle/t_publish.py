@@ -9,7 +9,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from bundles import HERE, Folder, done, equal, failed, manifest, ok, publish, read, region, run, stats, tree  # noqa: E402
+from bundles import HERE, Folder, done, equal, failed, independently, manifest, ok, publish, read, region, run, stats, tree  # noqa: E402
 
 folder = Folder()
 TRACE = folder.put('t.jsonl', region(stats('loss')))
@@ -41,7 +41,7 @@ equal([f['path'] for f in value['files']], ['evidence.json', 'report.md', 'trace
 sums = subprocess.run(['sha256sum', 'evidence.json', 'report.md', 'trace.jsonl', 'viewer.html'], cwd=DEST, capture_output=True, text=True).stdout.split()[::2]
 equal(value['files'], [dict(path=name, bytes=os.path.getsize(f'{DEST}/{name}'), sha256=digest)
                        for name, digest in zip(('evidence.json', 'report.md', 'trace.jsonl', 'viewer.html'), sums)], 'sizes and digests as sha256sum finds them')
-equal(subprocess.run(['bash', HERE + '/check_bundle.sh', DEST]).returncode, 0, 'the independent check')
+independently(DEST, 0, 'the independent check')
 umask = os.umask(0o022)
 os.umask(umask)
 equal([os.stat(f'{DEST}/{name}').st_mode & 0o777 for name in ('.', 'trace.jsonl', 'evidence.json', 'bundle.json')],

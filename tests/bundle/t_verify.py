@@ -8,15 +8,11 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from bundles import HERE, PROGRAM, Folder, copy, done, equal, manifest, ok, publish, read, region, run, seal, skip, stats, tree, write_manifest  # noqa: E402
+from bundles import PROGRAM, Folder, copy, done, equal, independently, manifest, ok, publish, read, region, run, seal, skip, stats, tree, write_manifest  # noqa: E402
 
 folder = Folder()
 GOOD = publish(folder, 'good', region(stats('loss')))
 numbers = iter(range(1000))
-
-
-def independent(bundle):
-    return subprocess.run(['bash', os.path.join(HERE, 'check_bundle.sh'), bundle], capture_output=True).returncode
 
 
 def changed(change):
@@ -68,7 +64,7 @@ def refused(name, change, what, also_independent=True):
     ok((status, out) == (1, '') and what in err, f'{name}: does not verify', f'{status} {err}')
     equal(tree(bundle), before, f'{name}: nothing was changed')
     if also_independent:
-        equal(independent(bundle), 1, f'{name}: not for the independent check either')
+        independently(bundle, 1, f'{name}: not for the independent check either')
 
 
 def verified(name, change):
@@ -89,7 +85,7 @@ equal(sorted(answer), ['receipt', 'schema', 'semantic', 'tool'], 'the members of
 equal((answer['schema'], answer['semantic'], answer['receipt']), ('candle-graph/verify/1', None, receipt), 'the receipt')
 equal(list(answer['receipt']), sorted(receipt), 'its members ascend')
 equal(run('verify', GOOD)[1], out, 'the same bundle gives the same receipt')
-equal(independent(GOOD), 0, 'the independent check agrees')
+independently(GOOD, 0, 'the independent check agrees')
 os.symlink(GOOD, folder('link-to-good'))
 equal(run('verify', folder('link-to-good'))[0], 0, 'the root itself may be a link')
 quick = json.loads(run('verify', GOOD, '--quick')[1])
@@ -119,7 +115,8 @@ verified('an empty nsight/', lambda bundle: os.mkdir(at(bundle, 'nsight')))
 verified('modes and times', lambda bundle: (os.chmod(at(bundle, 'report.md'), 0o600), os.utime(at(bundle, 'report.md'), (1, 1))))
 verified('a hard link', lambda bundle: os.link(at(bundle, 'report.md'), folder(f'hard-{next(numbers)}')))
 bundle, answer = verified('a file added and declared', lambda bundle: (put('sub/bundle.json', '{}')(bundle), seal(bundle)))
-equal((answer['receipt']['files_verified'], independent(bundle)), (5, 0), 'bundle.json in a subdirectory is an ordinary file')
+equal(answer['receipt']['files_verified'], 5, 'bundle.json in a subdirectory is an ordinary file')
+independently(bundle, 0, 'for the independent check, too')
 
 # ---- several faults ----
 bundle = changed(lambda bundle: [open(at(bundle, name), 'a').write('x') for name in ('trace.jsonl', 'evidence.json', 'report.md')])

@@ -91,7 +91,9 @@ equal((left_over(folder('limit')), read(limited)), ([], b'old'), 'and nothing is
 # ---- a signal while it writes: nothing torn, nothing left over ----
 killed = folder.put('signal/out.json', 'old')
 for signal_number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU):
-    writer = subprocess.Popen([PROGRAM, 'import', big, '-o', killed], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # One that our caller ignores (nohup, a background job) would be left ignored.
+    writer = subprocess.Popen([PROGRAM, 'import', big, '-o', killed], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              preexec_fn=lambda: signal.signal(signal_number, signal.SIG_DFL))
     while writer.poll() is None and not left_over(folder('signal')):
         pass
     writer.send_signal(signal.SIGSTOP)

@@ -11,7 +11,7 @@ def ok(condition, name, why=''):
     if not condition:
         _failed += 1
         for line in str(why).splitlines()[:40]:
-            print(f'# {line}', flush=True)
+            print(f'# {line[:2000]}', flush=True)
     return bool(condition)
 
 
