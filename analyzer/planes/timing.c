@@ -46,7 +46,9 @@ struct span_clock {
 struct maker {
     const struct cg_trace *trace;
     struct timing *timing;
-    struct pair_map clock_map, span_map; /* (device, clock id) and (span id, clock) to their rows */
+    struct pair_map clock_map; /* (device, clock id) to its row */
+    uint32_t *of_span;         /* by row of the trace's span: row of its first clock; CG_NONE: none yet */
+    struct pair_map span_map;  /* (span id, clock) to their rows, beyond those */
     size_t clock_capacity, span_capacity;
     struct span_clock *spans;
     struct groups by_span, by_clock;
@@ -68,18 +70,26 @@ static uint32_t find_clock(struct maker *maker, cg_str device, cg_str clock_id)
     return entry->value = (uint32_t)timing->clock_count++;
 }
 
-/* The same for a span on a clock. */
+static uint32_t add_span(struct maker *maker, cg_str span_id, uint32_t clock)
+{
+    size_t row = maker->timing->span_count;
+    if (!array_room(&maker->spans, row, &maker->span_capacity, sizeof *maker->spans)) return CG_NONE;
+    maker->spans[row] = (struct span_clock){span_id, clock};
+    maker->timing->span_count++;
+    return (uint32_t)row;
+}
+
+/* The same for a span on a clock. Nearly every span is known and has one clock. */
 static uint32_t find_span(struct maker *maker, cg_str span_id, uint32_t clock)
 {
-    struct timing *timing = maker->timing;
     bool made;
+    uint32_t span = trace_span(maker->trace, span_id);
+    if (span != CG_NONE && maker->of_span[span] == CG_NONE)
+        return maker->of_span[span] = add_span(maker, span_id, clock);
+    if (span != CG_NONE && maker->spans[maker->of_span[span]].clock == clock) return maker->of_span[span];
     struct pair_entry *entry = pair_map_insert(&maker->span_map, span_id, clock, &made);
     if (!entry) return CG_NONE;
-    if (!made) return entry->value;
-    if (!array_room(&maker->spans, timing->span_count, &maker->span_capacity, sizeof *maker->spans))
-        return CG_NONE;
-    maker->spans[timing->span_count] = (struct span_clock){span_id, clock};
-    return entry->value = (uint32_t)timing->span_count++;
+    return made ? entry->value = add_span(maker, span_id, clock) : entry->value;
 }
 
 /* Finds the distinct clocks and (span, clock) pairs, in order of appearance, and gathers the intervals by
@@ -89,7 +99,10 @@ static bool find_groups(struct maker *maker)
     const struct cg_device_intervals *records = &maker->trace->device_interval;
     maker->by_span.of_row = array_raw(records->rows, sizeof(uint32_t));
     maker->by_clock.of_row = array_raw(records->rows, sizeof(uint32_t));
-    if (!maker->by_span.of_row || !maker->by_clock.of_row) return false;
+    maker->of_span = array_raw(maker->trace->span.rows, sizeof *maker->of_span);
+    if (!maker->by_span.of_row || !maker->by_clock.of_row || !maker->of_span) return false;
+    for (size_t i = 0; i < maker->trace->span.rows; i++)
+        maker->of_span[i] = CG_NONE;
     for (size_t i = 0; i < records->rows; i++) {
         uint32_t clock = find_clock(maker, records->device[i], records->clock_id[i]);
         if (clock == CG_NONE) return false;
@@ -100,6 +113,8 @@ static bool find_groups(struct maker *maker)
     }
     pair_map_free(&maker->clock_map);
     pair_map_free(&maker->span_map);
+    free(maker->of_span);
+    maker->of_span = NULL;
     return gather(&maker->by_span, records->rows, maker->timing->span_count) &&
            gather(&maker->by_clock, records->rows, maker->timing->clock_count);
 }
@@ -167,6 +182,44 @@ static int compare_spans(const void *a, const void *b, void *trace)
     return order ? order : trace_compare(trace, left->clock_id, right->clock_id);
 }
 
+static void sort_rows(const struct cg_trace *trace, struct timing_span *spans, size_t count)
+{
+    if (count > 1) qsort_r(spans, count, sizeof *spans, compare_spans, (void *)(uintptr_t)trace);
+}
+
+/* Spans of the trace stand in the byte order of their ids already: where all are known they are sorted by
+ * their rows, and texts compared only among the clocks of one span. */
+static bool sort_spans(const struct cg_trace *trace, struct timing *timing)
+{
+    size_t count = timing->span_count;
+    struct timing_span *spans = timing->spans, *sorted = array_raw(count, sizeof *sorted);
+    uint64_t *rows = array_raw(count, sizeof *rows);
+    uint32_t *order = NULL;
+    bool known = true, good = sorted && rows;
+    for (size_t i = 0; i < count && good; i++) {
+        rows[i] = trace_span(trace, spans[i].span_id);
+        known &= rows[i] != CG_NONE;
+    }
+    good = good && (!known || order_by_time(rows, count, &order));
+    for (size_t i = 0; i < count && good; i++)
+        sorted[i] = spans[ordered_row(order, i)];
+    free(rows);
+    free(order);
+    if (!good) {
+        free(sorted);
+        return false;
+    }
+    free(spans);
+    timing->spans = sorted;
+    if (!known) sort_rows(trace, sorted, count);
+    for (size_t i = 0, end; known && i < count; i = end) {
+        for (end = i + 1; end < count && sorted[end].span_id == sorted[i].span_id;)
+            end++;
+        sort_rows(trace, sorted + i, end - i);
+    }
+    return true;
+}
+
 bool timing_make(const struct cg_trace *trace, struct timing *timing)
 {
     size_t rows = trace->device_interval.rows;
@@ -184,14 +237,14 @@ bool timing_make(const struct cg_trace *trace, struct timing *timing)
     }
     if (made) {
         measure(&maker);
-        qsort_r(timing->spans, timing->span_count, sizeof *timing->spans, compare_spans,
-                (void *)(uintptr_t)trace);
+        made = sort_spans(trace, timing);
         qsort_r(timing->clocks, timing->clock_count, sizeof *timing->clocks, compare_clocks,
                 (void *)(uintptr_t)trace);
         array_trim(&timing->strings, maker.string_count, sizeof *timing->strings);
     }
     pair_map_free(&maker.clock_map);
     pair_map_free(&maker.span_map);
+    free(maker.of_span);
     groups_free(&maker.by_span);
     groups_free(&maker.by_clock);
     free(maker.spans);

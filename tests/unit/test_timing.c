@@ -111,6 +111,41 @@ static void test_profile(void **state) /* 8.2 */
     trace_free(trace);
 }
 
+/* Rows by bytes of span, then of clock, whatever the order of the intervals and whether the spans are known.
+ */
+static void test_order(void **state)
+{
+    (void)state;
+    static const char *const expected[][2] = {{"s:1", "k0"}, {"s:1", "k1"}, {"s:1", "k2"}, {"s:10", "k1"},
+                                              {"s:2", "k0"}, {"s:2", "k1"}, {"t", "k1"}};
+    enum { ROWS = sizeof expected / sizeof *expected };
+    for (size_t known = ROWS - 1; known <= ROWS; known++) {
+        struct text text = {0};
+        put(&text, META);
+        put_span(&text, "r", "", 0, 100, true);
+        put_span(&text, "s:1", "r", 0, 50, false);
+        put_span(&text, "s:2", "r", 0, 50, false);
+        put_span(&text, "s:10", "r", 0, 50, false);
+        for (size_t i = 0; i < 3 * known; i++) {
+            size_t row = (5 * i + 3) % known; /* 5 has no factor in common with 6 or 7 */
+            put_interval(&text, expected[row][0], "7", expected[row][1], "events", 10 * row, row + 1);
+        }
+        put_end(&text, 100);
+        struct cg_trace *trace = load(&text);
+        struct timing timing;
+        assert_true(timing_make(trace, &timing));
+        assert_int_equal(timing.span_count, known);
+        for (size_t i = 0; i < known; i++) {
+            expect_text(trace, timing.spans[i].span_id, expected[i][0]);
+            expect_text(trace, timing.spans[i].clock_id, expected[i][1]);
+            assert_int_equal(timing.spans[i].interval_count, 3);
+            assert_int_equal(timing.spans[i].busy_ns, i + 1);
+        }
+        timing_free(&timing);
+        trace_free(trace);
+    }
+}
+
 static void test_saturation(void **state) /* 8.2, last line */
 {
     (void)state;
@@ -229,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_capability_arithmetic),
         cmocka_unit_test(test_union),
         cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_order),
         cmocka_unit_test(test_saturation),
         cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_walk),
