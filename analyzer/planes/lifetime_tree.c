@@ -176,14 +176,19 @@ static u128 find_leaves(struct lifetime_tree *tree, bool *instant)
 {
     u128 total = 0;
     size_t start = 0; /* lifetimes stand in the order of their starts */
+    size_t end = 0;   /* of the one before: what begins one after the other often ends so */
     for (size_t i = 0; i < tree->memory->lifetime_count; i++) {
         const struct lifetime *lifetime = &tree->memory->lifetimes[i];
         start = find_leaf_near(tree, start, lifetime_start(tree->trace, lifetime));
         tree->start_leaf[i] = (uint32_t)start;
-        tree->end_leaf[i] =
-            lifetime->end_row == CG_NONE
-                ? (uint32_t)find_leaf(tree, start, tree->memory->point_count, UINT64_MAX, false)
-                : (uint32_t)find_leaf_near(tree, start, lifetime_end(tree->trace, lifetime));
+        if (lifetime->end_row == CG_NONE) {
+            tree->end_leaf[i] =
+                (uint32_t)find_leaf(tree, start, tree->memory->point_count, UINT64_MAX, false);
+        } else {
+            uint64_t time = lifetime_end(tree->trace, lifetime);
+            end = find_leaf_near(tree, end < start || time_at(tree, end) > time ? start : end, time);
+            tree->end_leaf[i] = (uint32_t)end;
+        }
         *instant = *instant || tree->start_leaf[i] == tree->end_leaf[i];
         total += tree->trace->memory.bytes[lifetime->row];
     }

@@ -45,8 +45,8 @@ static bool enlarge(struct pair_map *map)
 
 struct pair_entry *pair_map_insert(struct pair_map *map, uint32_t first, uint32_t second, bool *made)
 {
-    /* At most two thirds full. */
-    if ((map->count + 1) * 3 > map->capacity * 2 && !enlarge(map)) return NULL;
+    /* At most half full. */
+    if ((map->count + 1) * 2 > map->capacity && !enlarge(map)) return NULL;
     struct pair_entry *entry = probe(map, first, second);
     if (made) *made = !entry->first;
     if (!entry->first) {
