@@ -30,6 +30,11 @@ static bool take_gpu(struct evidence *evidence, struct gpu_evidence *gpu)
 
 /* ---- what depends on the trace alone ---- */
 
+struct planes {
+    struct evidence *evidence;
+    struct node_memory nodes; /* of complete captures: only they can have a graph */
+};
+
 static bool make_health(void *context)
 {
     struct evidence *evidence = context;
@@ -44,8 +49,12 @@ static bool make_timing(void *context)
 
 static bool make_logical(void *context)
 {
-    struct evidence *evidence = context;
-    return logical_memory_make(evidence->trace, &evidence->logical);
+    struct planes *planes = context;
+    struct evidence *evidence = planes->evidence;
+    const struct cg_trace *trace = evidence->trace;
+    return logical_memory_make(trace, &evidence->logical) &&
+           (trace->terminal.outcome != CG_OUTCOME_COMPLETE ||
+            node_memory_make(trace, &evidence->logical, &planes->nodes));
 }
 
 static bool make_physical(void *context)
@@ -54,19 +63,19 @@ static bool make_physical(void *context)
     return physical_memory_make(evidence->trace, &evidence->physical);
 }
 
-static bool make_planes(struct evidence *evidence, unsigned threads)
+/* Those that take longest come first. */
+static bool make_planes(struct planes *planes, unsigned threads)
 {
-    const struct job jobs[] = {{make_timing, evidence},
-                               {make_logical, evidence},
-                               {make_health, evidence},
-                               {make_physical, evidence}};
+    struct evidence *evidence = planes->evidence;
+    const struct job jobs[] = {
+        {make_logical, planes}, {make_timing, evidence}, {make_health, evidence}, {make_physical, evidence}};
     return jobs_run(jobs, sizeof jobs / sizeof *jobs, threads);
 }
 
 /* ---- what depends on those ---- */
 
 struct graph_job {
-    struct evidence *evidence;
+    struct planes *planes;
     unsigned parts;
     struct cg_error *error; /* set when it fails */
 };
@@ -74,13 +83,12 @@ struct graph_job {
 static bool make_graph(void *context)
 {
     const struct graph_job *job = context;
-    struct evidence *evidence = job->evidence;
+    struct evidence *evidence = job->planes->evidence;
+    const struct cg_trace *trace = evidence->trace;
     if (!evidence->health.structurally_valid || !evidence->health.capture_complete) return true;
-    if (graph_make(evidence->trace, &evidence->timing, &evidence->logical, &evidence->graph, job->error))
-        return false;
+    if (graph_make(trace, &evidence->timing, &job->planes->nodes, &evidence->graph, job->error)) return false;
     evidence->has_graph = true;
-    if (!job->parts || graph_list(evidence->trace, &evidence->graph, job->parts & EVIDENCE_EDGES))
-        return true;
+    if (!job->parts || graph_list(trace, &evidence->graph, job->parts & EVIDENCE_EDGES)) return true;
     cg_fail(job->error, CG_EXIT_IO, "out of memory for the graph");
     return false;
 }
@@ -103,11 +111,13 @@ int evidence_make(const struct cg_trace *trace, struct gpu_evidence *gpu, unsign
     unsigned threads = jobs_threads(trace->file_bytes);
     *evidence = (struct evidence){.trace = trace};
     *error = (struct cg_error){0};
-    struct graph_job graph = {evidence, parts, error};
+    struct planes planes = {.evidence = evidence};
+    struct graph_job graph = {&planes, parts, error};
     const struct job jobs[] = {{make_graph, &graph}, {make_activations, evidence}};
-    bool enough = take_gpu(evidence, gpu) && make_planes(evidence, threads) && capabilities_make(evidence) &&
+    bool enough = take_gpu(evidence, gpu) && make_planes(&planes, threads) && capabilities_make(evidence) &&
                   jobs_run(jobs, sizeof jobs / sizeof *jobs, threads) && findings_make(evidence) &&
                   gaps_make(evidence) && facts_make(evidence);
+    node_memory_free(&planes.nodes);
     if (enough) return 0;
     if (!error->status) cg_fail(error, CG_EXIT_IO, "out of memory for the evidence");
     evidence_free(evidence);

@@ -271,13 +271,15 @@ static void work_free(struct work *work)
     free(work->own);
 }
 
-int graph_make(const struct cg_trace *trace, const struct timing *timing, const struct logical_memory *memory,
+int graph_make(const struct cg_trace *trace, const struct timing *timing, struct node_memory *memory,
                struct graph *graph, struct cg_error *error)
 {
-    *graph = (struct graph){.span_count = (uint32_t)trace->span.rows, .op_count = (uint32_t)trace->op.rows};
+    *graph = (struct graph){
+        .span_count = (uint32_t)trace->span.rows, .op_count = (uint32_t)trace->op.rows, .memory = *memory};
+    *memory = (struct node_memory){0};
     struct work work = {.trace = trace, .timing = timing, .graph = graph};
     int status = 0;
-    if (!work_make(&work) || !node_memory_make(trace, memory, &graph->memory)) {
+    if (!work_make(&work)) {
         status = cg_fail(error, CG_EXIT_IO, "out of memory for the graph");
     } else {
         status = graph_check_ids(trace, &work.ops, &graph->tensor_node_count, error);

@@ -57,9 +57,10 @@ struct graph {
     size_t edge_count;
 };
 
-/* Durations, metrics and summary. The trace must be complete and valid. CG_EXIT_INPUT when two nodes have the
- * same id, CG_EXIT_IO when memory is short. */
-int graph_make(const struct cg_trace *trace, const struct timing *timing, const struct logical_memory *memory,
+/* Durations, metrics and summary. The trace must be complete and valid. *memory, the metrics of its nodes, is
+ * taken over, whatever the result, and left empty. CG_EXIT_INPUT when two nodes have the same id, CG_EXIT_IO
+ * when memory is short. */
+int graph_make(const struct cg_trace *trace, const struct timing *timing, struct node_memory *memory,
                struct graph *graph, struct cg_error *error);
 /* What nodes and edges need beyond that; edges only when asked for. False when memory is short. */
 bool graph_list(const struct cg_trace *trace, struct graph *graph, bool edges);
