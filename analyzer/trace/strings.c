@@ -131,8 +131,8 @@ cg_str strings_intern(struct cg_strings *strings, uint32_t hash, const char *byt
     size_t slot = probe(strings, hash, bytes, length);
     if (strings->slots[slot] != 0) return (cg_str)strings->slots[slot];
     if (!reserve(strings, length)) return CG_ABSENT;
-    /* At most three quarters full. */
-    if (strings->count >= strings->slot_mask / 4 * 3) {
+    /* At most half full. */
+    if (strings->count > strings->slot_mask / 2) {
         if (!grow_slots(strings)) return CG_ABSENT;
         slot = probe(strings, hash, bytes, length);
     }
