@@ -160,7 +160,7 @@ static inline const char *json_u64_usual(const char *at, uint64_t *value)
     uint64_t sum;
     unsigned digits = json_digits(at, &sum);
     const char *end = at + digits;
-    bool bare = *end == ',' || *end == '}' || *end == ']';
+    bool bare = *end == ',' || (*end | 0x20) == '}'; /* a bracket is a brace without that bit */
     if (__builtin_expect(!bare || digits == 0 || (*at == '0' && digits > 1), 0)) return NULL;
     *value = sum;
     return end;

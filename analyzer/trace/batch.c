@@ -83,7 +83,7 @@ static inline bool decode_line(struct batch *batch)
     waiting->text = begin;
     waiting->line = batch->line;
     waiting->kind = CG_KIND_COUNT;
-    if (!decode_record(&batch->decoder, begin, &waiting->kind, &waiting->record, &end))
+    if ((end = decode_record(&batch->decoder, begin, &waiting->kind, &waiting->record)) == NULL)
         return end_with(batch, line, waiting->kind);
     if (__builtin_expect(*end != '\n', 0) && !unusual_end(batch, line, &end)) return false;
     batch->next = end + 1;

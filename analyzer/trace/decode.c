@@ -138,20 +138,20 @@ static void layout_init(struct layout *layout, const struct object_schema *schem
 
 /* AVX2 compares a member at once and adds up all digits of a number: 129 of 1,445 instructions a record less.
  */
-static members_decoder *fastest_members(void)
+static record_decoder *fastest_decoder(void)
 {
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
-        return decode_members_avx2;
+        return decode_record_avx2;
 #endif
-    return decode_members;
+    return decode_record_as;
 }
 
 bool decoder_init(struct decoder *decoder, bool extras, bool portable)
 {
     enum { FIRST_TEXTS = 256 };
     *decoder = (struct decoder){.extras = extras};
-    decoder->members = portable ? decode_members : fastest_members();
+    decoder->decode_record = portable ? decode_record_as : fastest_decoder();
     decoder->layouts = block_zeroed(LAYOUT_COUNT * sizeof *decoder->layouts);
     decoder->patterns = calloc((VALUES_COUNT + 1) * VALUES_MAX, sizeof *decoder->patterns);
     decoder->starts = calloc(CG_KIND_COUNT, sizeof *decoder->starts);
@@ -220,103 +220,4 @@ bool decoder_begin(struct decoder *decoder)
     decoder->last_string.text = no_text;
     decoder->last_string.mask = NO_MATCH;
     return decoder_keep_strings(decoder);
-}
-
-/* records */
-
-/* Looks through a whole record for the member that decides about the others: its value; NULL with a fault
- * when it is not there exactly once. */
-static const char *find_member(struct decoder *decoder, const char *line, const char *key)
-{
-    const char *value = NULL;
-    bool more = false;
-    decoder->field = NULL;
-    const char *at = list_begins(decoder, line, '{', '}', &more);
-    while (more) {
-        const char *bytes, *begin = at;
-        size_t length;
-        if ((at = decode_key(decoder, at, &bytes, &length)) == NULL) return NULL;
-        if (length == strlen(key) && memcmp(bytes, key, length) == 0) {
-            decoder->field = key;
-            if (value != NULL) return decode_fail(decoder, begin, "given twice");
-            value = at;
-            decoder->field = NULL;
-        }
-        if ((at = scanned(decoder, json_skip_value(&decoder->scan, at, 1))) == NULL) return NULL;
-        if ((at = list_goes_on(decoder, at, '}', &more)) == NULL) return NULL;
-    }
-    decoder->field = key;
-    return value != NULL ? value : decode_fail(decoder, NULL, "missing, but required");
-}
-
-static const char *decode_kind(struct decoder *decoder, const char *at, enum cg_kind *kind)
-{
-    uint64_t value;
-    decoder->field = "kind";
-    at = decode_enum(decoder, at, &schema_kinds, patterns_of(decoder, VALUES_COUNT), &value);
-    if (at != NULL) *kind = (enum cg_kind)value;
-    return at;
-}
-
-/* The layout of an edge: by its edge_kind, which usually comes next. */
-static struct layout *edge_layout(struct decoder *decoder, const char *line, const char *at)
-{
-    static const char next[] = ",\"edge_kind\":";
-    bool usual = memcmp(at, next, sizeof next - 1) == 0;
-    const char *value = usual ? at + sizeof next - 1 : find_member(decoder, line, "edge_kind");
-    uint64_t edge_kind;
-    decoder->field = "edge_kind";
-    if (value == NULL || decode_enum(decoder, json_space(value), &schema_values[VALUES_EDGE_KIND],
-                                     patterns_of(decoder, VALUES_EDGE_KIND), &edge_kind) == NULL)
-        return NULL;
-    return &decoder->layouts[edge_kind == CG_EDGE_KIND_CALL ? (unsigned)OBJECT_EDGE : LAYOUT_EDGE_DATA];
-}
-
-/* A record that begins as usual: behind its kind; NULL when it begins otherwise. The text behind `{"kind":"`
- * leads to the kind that began so last time, which saved 20 instructions a record against the kind that
- * followed the one before. */
-static inline const char *usual_start(struct decoder *decoder, const char *line, enum cg_kind *kind)
-{
-    uint64_t word;
-    memcpy(&word, line + sizeof "{\"kind\":\"" - 1, sizeof word);
-    uint8_t *memo = &decoder->kind_memos[word * UINT64_C(0x9E3779B97F4A7C15) >> (64 - KIND_MEMO_BITS)];
-    *kind = (enum cg_kind) * memo;
-    if (__builtin_expect(pattern_here(&decoder->starts[*kind], line), 1))
-        return line + decoder->starts[*kind].length;
-    for (unsigned i = 0; i < CG_KIND_COUNT; i++) {
-        if (!pattern_here(&decoder->starts[i], line)) continue;
-        *memo = (uint8_t)i;
-        *kind = (enum cg_kind)i;
-        return line + decoder->starts[i].length;
-    }
-    *kind = CG_KIND_COUNT;
-    return NULL;
-}
-
-/* A record that does not begin as expected: its kind; behind the member when it is the first one, else at the
- * first key, with *first set. */
-static const char *unexpected_start(struct decoder *decoder, const char *line, enum cg_kind *kind,
-                                    bool *first)
-{
-    static const char key[] = "\"kind\":";
-    bool more;
-    const char *at = list_begins(decoder, line, '{', '}', &more);
-    if (at == NULL) return NULL;
-    *first = !more || memcmp(at, key, sizeof key - 1) != 0;
-    if (!*first) return decode_kind(decoder, json_space(at + sizeof key - 1), kind);
-    const char *value = find_member(decoder, line, "kind");
-    return value != NULL && decode_kind(decoder, value, kind) != NULL ? at : NULL;
-}
-
-bool decode_record(struct decoder *decoder, const char *line, enum cg_kind *kind, struct record *record,
-                   const char **end)
-{
-    bool first = false;
-    decoder->field = NULL;
-    const char *at = usual_start(decoder, line, kind);
-    if (at == NULL && (at = unexpected_start(decoder, line, kind, &first)) == NULL) return false;
-    struct layout *layout = &decoder->layouts[*kind];
-    if (*kind == CG_KIND_EDGE && (layout = edge_layout(decoder, line, at)) == NULL) return false;
-    *end = decoder->members(decoder, at, first, layout, 1, first ? 1 : 0, record);
-    return *end != NULL;
 }

@@ -77,12 +77,12 @@ struct layout;  /* what is learned of an object while reading: decode_internal.h
 struct pattern; /* a key or value as it usually stands in the text */
 
 struct decoder;
-typedef const char *members_decoder(struct decoder *decoder, const char *at, bool first,
-                                    struct layout *layout, unsigned open, int kinds, struct record *record);
+typedef const char *record_decoder(struct decoder *decoder, const char *line, enum cg_kind *kind,
+                                   struct record *record);
 
 struct decoder {
     struct json_scan scan;
-    members_decoder *members; /* for this processor */
+    record_decoder *decode_record; /* for this processor */
     bool extras;
     struct decode_fault fault;
     const char *field; /* that is being decoded */
@@ -127,11 +127,15 @@ void decoder_free(struct decoder *decoder);
  */
 bool decoder_begin(struct decoder *decoder);
 
-/* Decodes the object at the start of line, to be kept unchanged until the batch is resolved; on success *kind
- * and *record are filled and *end is the byte behind it. On failure decoder->fault is filled, and *kind when
- * it was known. */
-bool decode_record(struct decoder *decoder, const char *line, enum cg_kind *kind, struct record *record,
-                   const char **end);
+/* Decodes the object at the start of line, to be kept unchanged until the batch is resolved: the byte behind
+ * it, and *kind and *record are filled. On failure NULL, decoder->fault is filled, and *kind when it was
+ * known.
+ */
+static inline const char *decode_record(struct decoder *decoder, const char *line, enum cg_kind *kind,
+                                        struct record *record)
+{
+    return decoder->decode_record(decoder, line, kind, record);
+}
 
 /* Interns what the batch refers to, in the order of the text. Only now the functions below may be asked.
  * False when memory is short. */

@@ -96,10 +96,8 @@ const char *decode_map(struct decoder *decoder, const char *at, struct pair_list
 /* A key and its colon: the value. */
 const char *decode_key(struct decoder *decoder, const char *at, const char **bytes, size_t *length);
 
-/* The members of an object up to and with its closing brace, from behind a value on, or where first is set
- * from the first key on. kinds: how many members `kind` may still come, which have been dealt with already;
- * -1 where `kind` has no meaning. open: arrays and objects around the values, this object included. */
-members_decoder decode_members, decode_members_avx2;
+/* decode_record() for any processor, and for those with AVX2. */
+record_decoder decode_record_as, decode_record_avx2;
 
 /* Bit n: byte n of a and b is the same, n < 16. */
 static inline unsigned equal_bytes(const char *a, const char *b)
@@ -155,45 +153,51 @@ static inline const struct pattern *patterns_of(const struct decoder *decoder, u
     return decoder->patterns + set * VALUES_MAX;
 }
 
-static inline bool add_text(struct decoder *decoder, struct text text, uint32_t *position)
+/* Its position in decoder->texts; 0 with a fault. */
+static inline uint32_t add_text(struct decoder *decoder, struct text text)
 {
     struct texts *texts = &decoder->texts;
-    if (__builtin_expect(texts->count == texts->capacity, 0) && !decode_grow_texts(decoder)) return false;
-    *position = (uint32_t)texts->count;
-    texts->text[texts->count++] = text;
-    return true;
+    size_t position = texts->count;
+    if (__builtin_expect(position == texts->capacity, 0) && !decode_grow_texts(decoder)) return 0;
+    texts->text[position] = text;
+    texts->count = position + 1;
+    return (uint32_t)position;
 }
 
-/* A text that may be new. */
-static inline bool decode_text(struct decoder *decoder, const char *bytes, size_t length, uint32_t *position)
+/* A text that may be new; bytes live as long as the batch. */
+static inline uint32_t decode_text(struct decoder *decoder, const char *bytes, size_t length)
 {
-    if (__builtin_expect(bytes == decoder->scan.scratch, 0) &&
-        (bytes = decode_copy(decoder, bytes, length)) == NULL)
-        return false;
-    uint32_t hash = strings_hash(bytes, length);
-    return add_text(decoder, (struct text){bytes, length, hash, CG_ABSENT}, position);
+    return add_text(decoder, (struct text){bytes, length, strings_hash(bytes, length), CG_ABSENT});
 }
 
-/* A string, from its quote on. Where its text is that of the string before it, as tensor_id is often the
+/* The string at a quote, with what the next function leaves out. */
+const char *decode_unusual_string(struct decoder *decoder, const char *at, uint32_t *string);
+
+/* The string at a quote. Where its text is that of the string before it, as tensor_id is often the
  * storage_id, it is the same string. */
-static inline const char *decode_string(struct decoder *decoder, const char *at, uint32_t *string)
+static inline const char *decode_quoted(struct decoder *decoder, const char *at, uint32_t *string)
 {
-    const char *bytes;
-    size_t length;
     if ((differing_bytes(decoder->last_string.text, at) & decoder->last_string.mask) == 0) {
         *string = decoder->last_string.position;
         return at + decoder->last_string.length;
     }
-    if (__builtin_expect(*at != '"', 0)) return decode_wrong_type(decoder, at, "a string");
-    const char *end = json_string(&decoder->scan, at, &bytes, &length);
-    if (__builtin_expect(end == NULL, 0)) return decode_scan_failed(decoder);
-    if (__builtin_expect(!decode_text(decoder, bytes, length, string), 0)) return NULL;
-    length = (size_t)(end - at);
+    const char *end = json_plain_run(at + 1);
+    if (__builtin_expect(*end != '"', 0)) return decode_unusual_string(decoder, at, string);
+    uint32_t position = decode_text(decoder, at + 1, (size_t)(end - at - 1));
+    if (__builtin_expect(position == 0, 0)) return NULL;
+    size_t length = (size_t)(++end - at);
     decoder->last_string.text = at;
     decoder->last_string.mask = length <= PATTERN_MAX ? mask_of(length) : NO_MATCH;
     decoder->last_string.length = length;
-    decoder->last_string.position = *string;
+    decoder->last_string.position = position;
+    *string = position;
     return end;
+}
+
+static inline const char *decode_string(struct decoder *decoder, const char *at, uint32_t *string)
+{
+    return __builtin_expect(*at == '"', 1) ? decode_quoted(decoder, at, string)
+                                           : decode_wrong_type(decoder, at, "a string");
 }
 
 /* Where a list is looked for that stands here in at most LIST_TEXT bytes; *length is set to its length, 0

@@ -1,6 +1,6 @@
-/* The loop over the members once more, for processors with AVX2 and BMI2: the Makefile lets the compiler use
+/* The decoder of records once more, for processors with AVX2 and BMI2: the Makefile lets the compiler use
  * them in this file alone, and decoder_init() asks the processor. */
 #ifdef __x86_64__
-#define decode_members decode_members_avx2
+#define decode_record_as decode_record_avx2
 #include "analyzer/trace/members.c" /* NOLINT(bugprone-suspicious-include) */
 #endif

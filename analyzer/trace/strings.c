@@ -42,16 +42,34 @@ uint32_t strings_hash_long(const void *bytes, size_t length)
     return (uint32_t)XXH3_64bits(bytes, length);
 }
 
-/* Without a call for the short texts that nearly all are: their two ends overlap. */
+static inline uint64_t eight(const char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+static inline uint32_t four(const char *at)
+{
+    uint32_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+/* Without a call, since nearly all texts are short and the search would have to keep its registers from it.
+ * The last comparison overlaps the one before. */
 static inline bool same_bytes(const char *a, const char *b, size_t length)
 {
-    uint64_t a_begin, a_end, b_begin, b_end;
-    if (length < sizeof a_begin || length > 2 * sizeof a_begin) return memcmp(a, b, length) == 0;
-    memcpy(&a_begin, a, sizeof a_begin);
-    memcpy(&b_begin, b, sizeof b_begin);
-    memcpy(&a_end, a + length - sizeof a_end, sizeof a_end);
-    memcpy(&b_end, b + length - sizeof b_end, sizeof b_end);
-    return ((a_begin ^ b_begin) | (a_end ^ b_end)) == 0;
+    if (length < 8) {
+        if (length >= 4) return four(a) == four(b) && four(a + length - 4) == four(b + length - 4);
+        while (length > 0 && a[length - 1] == b[length - 1])
+            length--;
+        return length == 0;
+    }
+    size_t last = length - 8;
+    for (size_t at = 0; at < last; at += 8)
+        if (eight(a + at) != eight(b + at)) return false;
+    return eight(a + last) == eight(b + last);
 }
 
 /* The slot that holds the text, or the free one where it belongs. */
@@ -125,11 +143,10 @@ static bool reserve(struct cg_strings *strings, size_t length)
     return true;
 }
 
-cg_str strings_intern(struct cg_strings *strings, uint32_t hash, const char *bytes, size_t length)
+/* A text that is new, for the free slot where it belongs. Out of the way of those that are known. */
+static __attribute__((noinline)) cg_str add(struct cg_strings *strings, size_t slot, uint32_t hash,
+                                            const char *bytes, size_t length)
 {
-    if (__builtin_expect(strings->finished, 0) && !reopen(strings)) return CG_ABSENT;
-    size_t slot = probe(strings, hash, bytes, length);
-    if (strings->slots[slot] != 0) return (cg_str)strings->slots[slot];
     if (!reserve(strings, length)) return CG_ABSENT;
     /* At most half full. */
     if (strings->count > strings->slot_mask / 2) {
@@ -142,6 +159,20 @@ cg_str strings_intern(struct cg_strings *strings, uint32_t hash, const char *byt
     strings->offset[strings->count] = strings->used;
     strings->slots[slot] = (uint64_t)hash << 32 | strings->count;
     return strings->count;
+}
+
+static __attribute__((noinline, cold)) cg_str intern_again(struct cg_strings *strings, uint32_t hash,
+                                                           const char *bytes, size_t length)
+{
+    return reopen(strings) ? strings_intern(strings, hash, bytes, length) : CG_ABSENT;
+}
+
+cg_str strings_intern(struct cg_strings *strings, uint32_t hash, const char *bytes, size_t length)
+{
+    if (__builtin_expect(strings->finished, 0)) return intern_again(strings, hash, bytes, length);
+    size_t slot = probe(strings, hash, bytes, length);
+    cg_str number = (cg_str)strings->slots[slot];
+    return number != CG_ABSENT ? number : add(strings, slot, hash, bytes, length);
 }
 
 cg_str strings_find(const struct cg_strings *strings, const char *bytes, size_t length)

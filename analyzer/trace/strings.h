@@ -56,7 +56,8 @@ cg_str strings_find(const struct cg_strings *strings, const char *bytes, size_t 
  * strings_intern() makes that again from all texts. */
 void strings_finish(struct cg_strings *strings);
 
-/* Ask for what a search for this hash will read first, then, and last: each when what comes before is there. */
+/* Ask for what a search for this hash will read first, then, and last: each when what comes before is there.
+ */
 static inline void strings_prefetch_slot(const struct cg_strings *strings, uint32_t hash)
 {
     __builtin_prefetch(&strings->slots[hash & strings->slot_mask]);

@@ -23,9 +23,7 @@ bool decoder_keep_strings(struct decoder *decoder)
         slot->listed = slot->member != NO_MATCH;
         if (!slot->listed) continue;
         struct text text = {.number = decoder->last_texts.text[slot->value.string].number};
-        uint32_t position;
-        if (!add_text(decoder, text, &position)) return false;
-        slot->value.string = position;
+        if ((slot->value.string = add_text(decoder, text)) == 0) return false;
         decoder->string_slots[kept++] = slot;
     }
     decoder->string_slot_count = kept;
@@ -75,6 +73,17 @@ const char *decode_copy(struct decoder *decoder, const char *bytes, size_t lengt
 }
 
 /* values */
+
+const char *decode_unusual_string(struct decoder *decoder, const char *at, uint32_t *string)
+{
+    const char *bytes;
+    size_t length;
+    const char *end = json_string(&decoder->scan, at, &bytes, &length);
+    if (end == NULL) return decode_scan_failed(decoder);
+    if (bytes == decoder->scan.scratch && (bytes = decode_copy(decoder, bytes, length)) == NULL) return NULL;
+    *string = decode_text(decoder, bytes, length);
+    return *string != 0 ? end : NULL;
+}
 
 const char *decode_f64(struct decoder *decoder, const char *at, double *value)
 {
@@ -210,7 +219,9 @@ const char *decode_map(struct decoder *decoder, const char *at, struct pair_list
         }
         struct text_pair *pair = &list->pairs[list->count];
         if ((at = decode_key(decoder, at, &bytes, &length)) == NULL) return NULL;
-        if (!decode_text(decoder, bytes, length, &pair->key)) return NULL;
+        if (bytes == decoder->scan.scratch && (bytes = decode_copy(decoder, bytes, length)) == NULL)
+            return NULL;
+        if ((pair->key = decode_text(decoder, bytes, length)) == 0) return NULL;
         if ((at = decode_string(decoder, at, &pair->value)) == NULL) return NULL;
         list->count++;
         if ((at = list_goes_on(decoder, at, '}', &more)) == NULL) return NULL;

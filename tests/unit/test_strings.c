@@ -76,8 +76,32 @@ static void test_short(void **state)
     strings_free(strings);
 }
 
+/* Texts of one hash are told apart by each of their bytes. */
+static void test_one_hash(void **state)
+{
+    (void)state;
+    enum { HASH = 7 };
+    char text[LONGEST + 1];
+    struct cg_strings *strings = strings_new();
+    cg_str number = 0;
+    assert_non_null(strings);
+    for (size_t length = 0; length <= LONGEST; length++) {
+        memset(text, 'x', sizeof text);
+        assert_int_equal(strings_intern(strings, HASH, text, length), ++number);
+        for (size_t i = 0; i < length; i++) {
+            text[i] = 'y';
+            assert_int_equal(strings_intern(strings, HASH, text, length), ++number);
+            assert_int_equal(strings_intern(strings, HASH, text, length), number);
+            text[i] = 'x';
+        }
+        assert_int_equal(strings_intern(strings, HASH, text, length), number - length);
+    }
+    strings_free(strings);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_finish), cmocka_unit_test(test_short)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_finish), cmocka_unit_test(test_short),
+                                       cmocka_unit_test(test_one_hash)};
     return run_tap(tests);
 }
