@@ -68,6 +68,15 @@ static int64_t sleb(struct reader *reader)
     return (int64_t)leb(reader, true);
 }
 
+/* An offset in units of the entry; none is so large. */
+static int64_t scaled(struct reader *reader, int64_t count, int64_t unit)
+{
+    int64_t offset = 0;
+
+    if (__builtin_mul_overflow(count, unit, &offset)) reader->failed = true;
+    return offset;
+}
+
 /* ---- entries ---- */
 
 /* Bytes of an encoded address; 0: not one that stands in entries for code. */
@@ -118,8 +127,8 @@ static bool read_common(const uint8_t *entry, struct head *head)
     if (*letters == 'z') {
         head->augmented = true;
         uint64_t bytes = uleb(&reader);
-        const uint8_t *program = reader.at + bytes;
         if (bytes > (uint64_t)(reader.end - reader.at)) return false;
+        const uint8_t *program = reader.at + bytes;
         for (letters++; *letters; letters++) {
             uint8_t encoding =
                 *letters == 'R' || *letters == 'P' || *letters == 'L' ? (uint8_t)fixed(&reader, 1) : 0;
@@ -145,16 +154,10 @@ struct machine {
     uintptr_t location, address;
 };
 
-static struct column *column_of(struct machine *machine, uint64_t reg)
-{
-    static struct column other; /* of registers that do not matter: written, never read */
-
-    return reg == RBP ? &machine->row.rbp : reg == RETURN ? &machine->row.back : &other;
-}
-
 static void save(struct machine *machine, uint64_t reg, enum saved saved, int64_t offset)
 {
-    if (reg == RBP || reg == RETURN) *column_of(machine, reg) = (struct column){saved, offset};
+    if (reg == RBP) machine->row.rbp = (struct column){saved, offset};
+    if (reg == RETURN) machine->row.back = (struct column){saved, offset};
 }
 
 static void restore(struct machine *machine, uint64_t reg)
@@ -196,7 +199,7 @@ static bool step_extended(struct machine *machine, struct reader *reader, uint64
         return true;
     case 0x05: /* offset_extended */
         reg = uleb(reader);
-        save(machine, reg, SAVED_AT, (int64_t)uleb(reader) * unit);
+        save(machine, reg, SAVED_AT, scaled(reader, (int64_t)uleb(reader), unit));
         return true;
     case 0x06: /* restore_extended */
         restore(machine, uleb(reader));
@@ -241,14 +244,14 @@ static bool step_extended(struct machine *machine, struct reader *reader, uint64
         return true;
     case 0x11: /* offset_extended_sf */
         reg = uleb(reader);
-        save(machine, reg, SAVED_AT, sleb(reader) * unit);
+        save(machine, reg, SAVED_AT, scaled(reader, sleb(reader), unit));
         return true;
     case 0x12: /* def_cfa_sf */
         reg = uleb(reader);
-        define(machine, reg, sleb(reader) * unit);
+        define(machine, reg, scaled(reader, sleb(reader), unit));
         return true;
     case 0x13: /* def_cfa_offset_sf */
-        define(machine, machine->row.reg, sleb(reader) * unit);
+        define(machine, machine->row.reg, scaled(reader, sleb(reader), unit));
         return true;
     case 0x14: /* val_offset */
     case 0x15: /* val_offset_sf */
@@ -274,7 +277,7 @@ static bool execute(struct machine *machine, struct reader reader)
             machine->location += low * machine->head->code_unit;
             break;
         case 2: /* offset */
-            save(machine, low, SAVED_AT, (int64_t)uleb(&reader) * machine->head->data_unit);
+            save(machine, low, SAVED_AT, scaled(&reader, (int64_t)uleb(&reader), machine->head->data_unit));
             break;
         case 3: /* restore */
             restore(machine, low);

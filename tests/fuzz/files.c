@@ -54,3 +54,20 @@ int fuzz_part(struct fuzz_parts *parts, const uint8_t **bytes, size_t *length)
     parts->at = stop + 1;
     return 1;
 }
+
+size_t fuzz_choice(const uint8_t *bytes, size_t length, size_t count)
+{
+    size_t sum = length;
+    for (size_t i = 0; i < length; i++)
+        sum += bytes[i];
+    return sum % count;
+}
+
+int fuzz_discard(void *context, const char *bytes, size_t length)
+{
+    static volatile unsigned sum;
+    (void)context;
+    for (size_t i = 0; i < length; i++)
+        sum = sum + (unsigned char)bytes[i];
+    return 0;
+}

@@ -1,4 +1,4 @@
-/* What the fuzz targets share: a folder of their own in memory, and files in it. */
+/* What the fuzz targets share: a folder of their own in memory, files in it, choices, a sink. */
 #ifndef CGTRACE_TESTS_FUZZ_FILES_H
 #define CGTRACE_TESTS_FUZZ_FILES_H
 
@@ -19,5 +19,10 @@ struct fuzz_parts {
     const uint8_t *at, *end;
 };
 int fuzz_part(struct fuzz_parts *parts, const uint8_t **bytes, size_t *length);
+
+/* A choice below count that depends on every byte: inputs that differ in one choose differently. */
+size_t fuzz_choice(const uint8_t *bytes, size_t length, size_t count);
+/* A json_sink that keeps nothing, but reads all that it is given. */
+int fuzz_discard(void *context, const char *bytes, size_t length);
 
 #endif

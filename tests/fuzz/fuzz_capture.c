@@ -1,7 +1,7 @@
-/* libFuzzer: a small capture file with its `.part`, changed at the places that the input names: recovered
- * into a trace that readers take, or refused in one line with status 3.
+/* libFuzzer: a small capture file with its `.part`, both changed at the places that the input names:
+ * recovered into a trace that readers take, or refused in one line with status 3.
  *
- * The input is a list of changes: which part of the file (1 byte), where in it (2), how many bytes (1), those
+ * The input is a list of changes: which part of them (1 byte), where in it (2), how many bytes (1), those
  * bytes. The checksums of both publications are made right again when its length is even. */
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +43,7 @@ struct image {
     struct cap_record slots[RINGS][SLOTS];
 };
 static struct image base, image;
+static char part[sizeof part_text]; /* as changed */
 #define HEADER(of) ((struct cap_header *)(void *)(of).front)
 
 static void make_ring(uint32_t index)
@@ -109,6 +110,7 @@ static void change(const uint8_t *bytes, size_t length)
                  {image.publication, sizeof image.publication},
                  {image.rings, RINGS * sizeof image.rings[0]},
                  {image.strings, STRINGS},
+                 {part, sizeof part_text - 1},
                  {image.slots, sizeof image.slots},
                  {image.slots, sizeof image.slots}};
 
@@ -129,7 +131,10 @@ static void check(const char *path)
     struct cg_trace *trace;
     struct cg_error error = {0};
 
-    if (trace_load(path, NULL, &trace, &error) != CG_EXIT_DONE) {
+    int status = trace_load(path, NULL, &trace, &error);
+    /* What was written before is taken over as it is. */
+    if (status == CG_EXIT_INPUT && memcmp(part, part_text, sizeof part) != 0) return;
+    if (status != CG_EXIT_DONE) {
         write(STDERR_FILENO, error.message, strlen(error.message));
         abort();
     }
@@ -143,6 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 
     if (!HEADER(base)->version) make_base();
     image = base;
+    memcpy(part, part_text, sizeof part);
     change(bytes, length);
     HEADER(image)->part_path[0] = '\0'; /* not other files of this machine */
     if (length % 2 == 0)
@@ -150,7 +156,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
             if (image.publication[i].rings <= CAP_RINGS_MAX)
                 image.publication[i].checksum = cap_publication_checksum(&image.publication[i]);
     fuzz_put("t.jsonl.cgt", &image, sizeof image);
-    fuzz_put("t.jsonl.part", part_text, sizeof part_text - 1);
+    fuzz_put("t.jsonl.part", part, sizeof part - 1);
     int status = recover_trace(fuzz_path("t.jsonl.cgt"), fuzz_path("t.jsonl"), true, &report, &error);
     if (status == CG_EXIT_DONE)
         check(fuzz_path("t.jsonl"));

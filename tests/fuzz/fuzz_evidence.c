@@ -43,7 +43,7 @@ static void read_back(struct text packet)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
-    struct cg_load_options options = {.extras = true};
+    struct cg_load_options options = {.extras = true, .threads = 1};
     struct cg_error error = {0};
     struct cg_trace *trace = NULL;
     struct evidence evidence;

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "analyzer/trace/trace.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+#include "tests/fuzz/files.h"
 
 static void check(const struct cg_trace *trace)
 {
@@ -22,9 +21,19 @@ static void check(const struct cg_trace *trace)
     }
 }
 
+/* Mostly one thread and one block, which ends where the bytes do; sometimes several threads, and blocks that
+ * lines cross. */
+static struct cg_load_options options_for(const uint8_t *bytes, size_t length)
+{
+    size_t choice = fuzz_choice(bytes, length, 32);
+    return (struct cg_load_options){.extras = choice % 2 == 1,
+                                    .threads = choice / 2 == 1 ? 3 : 1,
+                                    .block_bytes = choice / 2 < 4 ? 64 : length + 1};
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
-    struct cg_load_options options = {.extras = length % 2 == 1};
+    struct cg_load_options options = options_for(bytes, length);
     struct cg_error error = {0};
     struct cg_trace *trace = NULL;
     int status = trace_load_bytes("fuzz", bytes, length, &options, &trace, &error);
