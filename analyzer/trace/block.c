@@ -7,10 +7,21 @@
 
 #include "analyzer/trace/pool.h"
 
+#ifdef __has_feature
+#define CLANG_FEATURE(name) __has_feature(name)
+#else
+#define CLANG_FEATURE(name) 0
+#endif
+
 /* Small blocks come from malloc(), those up to POOL_MAX from the pool, larger ones are mappings of their own.
  * The first and the last have a header in front; blocks of the pool are those at multiples of POOL_GRANULE,
  * where no block with a header can lie. */
-enum { HEADER = 64, SMALL = POOL_GRANULE / 2 };
+enum { HEADER = 64 };
+#if defined __SANITIZE_ADDRESS__ || CLANG_FEATURE(address_sanitizer)
+enum { SMALL = POOL_MAX }; /* the sanitizer knows the bounds of malloc()'s blocks alone */
+#else
+enum { SMALL = POOL_GRANULE / 2 };
+#endif
 
 struct header {
     size_t size;   /* of the block, without the header */
@@ -61,11 +72,13 @@ static void *new_block(size_t size)
     if (size > SMALL && size <= POOL_MAX) return pool_allocate(size);
     size_t mapped = size > POOL_MAX ? mapping_size(size) : 0;
     /* From a multiple of twice the header on, the block itself is at no multiple of that. */
-    enum { ALIGN = 2 * HEADER };
-    struct header *made =
-        mapped > 0 ? map_huge(mapped) : aligned_alloc(ALIGN, (size + HEADER + ALIGN - 1) / ALIGN * ALIGN);
+    void *made = NULL;
+    if (mapped > 0)
+        made = map_huge(mapped);
+    else if (posix_memalign(&made, 2 * HEADER, size + HEADER) != 0)
+        return NULL;
     if (made == NULL) return NULL;
-    *made = (struct header){size, mapped};
+    *(struct header *)made = (struct header){size, mapped};
     return (char *)made + HEADER;
 }
 
