@@ -1,4 +1,4 @@
-# cgtrace: make, make deps, make check, make demo, make bench, make asan, make tsan, make tidy, make install, make dist, make check-docs.
+# cgtrace: make, make deps, make check, make demo, make bench, make asan, make tsan, make valgrind, make tidy, make install, make dist, make check-docs.
 # Non-recursive: every source is found by the folder that it stands in, so a new file needs no line here.
 
 BUILD   ?= build
@@ -38,7 +38,7 @@ EXAMPLE_SRC  := $(sort $(wildcard examples/*.c))
 
 PRODUCTS := $(BUILD)/libcgtrace.so $(BUILD)/cg-analyze $(if $(LAUNCHER_SRC),$(BUILD)/cgtrace)
 .DEFAULT_GOAL := all
-.PHONY: all deps check demo bench asan tsan tidy install uninstall clean products tests format
+.PHONY: all deps check demo bench asan tsan valgrind tidy install uninstall clean products tests format
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -113,6 +113,10 @@ asan:
 	@$(MAKE) --no-print-directory BUILD=build-asan SANITIZE="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -Wno-error" OPT="-O1 -g" check
 tsan:
 	@$(MAKE) --no-print-directory BUILD=build-tsan SANITIZE="-fsanitize=thread -Wno-error" OPT="-O1 -g" check
+# What of it is in `make check`, in full.
+valgrind: deps
+	@$(MAKE) --no-print-directory tests
+	@BUILD=$(BUILD) VALGRIND=all $(PYTHON) tests/run.py t_valgrind
 tidy:
 	@printf '%s\n' $(filter-out %.S,$(COMMON_SRC) $(PRELOAD_SRC) $(ANALYZER_SRC) analyzer/main.c $(LAUNCHER_SRC)) | \
 	  xargs -P 2 -I '{}' clang-tidy --quiet '{}' -- -std=gnu17 $(CPPFLAGS) $(CUDA_CPPFLAGS)

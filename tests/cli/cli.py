@@ -7,6 +7,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, 'tests', 'tools'))
+from harness import SANITIZED  # noqa: E402,F401  (re-exported)
 from tap import done, equal, ok, skip  # noqa: E402,F401  (re-exported)
 
 PROGRAM = os.path.join(ROOT, os.environ.get('BUILD', 'build'), 'cg-analyze')
