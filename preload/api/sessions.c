@@ -222,8 +222,8 @@ static int add_tag(const char *key, const char *value)
     while (at < tag_count && strcmp(tags[at].key, key) != 0)
         at++;
     if (at == TAGS_MAX) return CGTRACE_E_FULL;
-    strcpy(tags[at].key, key);
-    strcpy(tags[at].value, value);
+    memccpy(tags[at].key, key, '\0', sizeof tags[at].key); /* whole: their lengths have been checked */
+    memccpy(tags[at].value, value, '\0', sizeof tags[at].value);
     tag_count += at == tag_count;
     for (size_t i = 0; i < tag_count; i++)
         list[i] = (struct cgtrace_tag_info){tags[i].key, tags[i].value};
