@@ -16,9 +16,13 @@ const char *__asan_default_options(void)
     return "verify_asan_link_order=0";
 }
 
-/* It sees memcpy() and its kin in here, but none of the barriers that order them, and reports races. It
- * refuses the suppression where two copies of this library are loaded. */
+/* It sees memcpy() and its kin in here, but none of the barriers that order them, and reports races; unless
+ * this library is built with it too. It refuses the suppression where two copies of this library are loaded.
+ */
 const char *__tsan_default_suppressions(void)
 {
+#ifdef __SANITIZE_THREAD__
+    return "";
+#endif
     return dlsym(RTLD_NEXT, "cgtrace_api_1") ? "" : "called_from_lib:libcgtrace.so\n";
 }

@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(HERE, '..', 'tools'))
 import check_trace  # noqa: E402
 import tap  # noqa: E402
 from check_trace import check  # noqa: E402
-from harness import BUILD, SANITIZED, Run  # noqa: E402
+from harness import BUILD, SANITIZED, Run, preload  # noqa: E402
 
 CALLS = f'{BUILD}/tests/api/calls'
 ANALYZE = f'{BUILD}/cg-analyze'
@@ -435,7 +435,7 @@ def manual():
 
 
 def older():
-    with Run([CALLS, 'everything'], record=False, LD_PRELOAD=f'{BUILD}/tests/api/older.so') as run:
+    with Run([CALLS, 'everything'], record=False, LD_PRELOAD=preload(f'{BUILD}/tests/api/older.so')) as run:
         tap.equal(run.status, 0, 'an older library: runs')
         known = {'cgtrace_recording', BEGIN, BEGIN + '_as', END, COMPLETE}
         tap.equal({(what.split('(')[0], result) for what, result in results(run.out) if what.split('(')[0] in known},

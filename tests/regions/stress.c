@@ -209,6 +209,7 @@ int main(int argc, char **argv)
         pthread_join(all[i], NULL);
     for (unsigned i = 0; i < SHARED; i++)
         if (shared[i]) release(shared[i], false);
+    free(all);
     printf("captured %u\n", captured);
     return 0;
 }

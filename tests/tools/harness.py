@@ -35,12 +35,17 @@ def missing(words):
     return None
 
 
+def preload(*libraries):
+    """What LD_PRELOAD must be for these."""
+    return ':'.join([*_sanitizer(), *libraries])
+
+
 def environment(record, **more):
     """A clean environment: the caller's without settings of ours, the simulated driver's libraries first. None takes a variable out."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(('CGTRACE_', 'SIM_', 'LD_'))}
     env.update(LD_LIBRARY_PATH=f'{BUILD}/sim', SIM_KERNELS=f'{BUILD}/tests/programs/lib_kernels.so', SIM_KERNEL_US='1', LC_ALL='C')
     if record:
-        env.update(LD_PRELOAD=':'.join([*_sanitizer(), LIBRARY]), CGTRACE_QUIET='1')
+        env.update(LD_PRELOAD=preload(LIBRARY), CGTRACE_QUIET='1')
     if SANITIZED:  # the programs end in every way, signals and memory not given back included
         env.update(ASAN_OPTIONS='detect_leaks=0:handle_segv=0:handle_abort=0', TSAN_OPTIONS='handle_segv=0:handle_abort=0')
     for name, value in more.items():
