@@ -135,9 +135,20 @@ int main(int argc, char **argv)
         fprintf(stderr, "api: %s cannot be read\n", argv[1]);
         return 1;
     }
-    puts(".Sh EXAMPLES\n.Bd -literal -offset indent\n#include <cgtrace.h>\n\n"
-         "cgtrace_span step = cgtrace_span_begin(\"train_step\");\ncgtrace_scalar(\"loss\", loss);\n"
-         "cgtrace_span_end(step);\n.Ed\n.Sh SEE ALSO\n.Xr cg-analyze 1 ,\n.Xr cgtrace 1 ,\n.Xr cgtrace-trace "
+    puts(".Sh EXAMPLES\nThree steps with a loss,\n.Pa steps.c :\n.Bd -literal -offset indent\n#include "
+         "<cgtrace.h>\n\n"
+         "int main(void)\n{\n    for (int i = 1; i <= 3; i++) {\n"
+         "        cgtrace_span step = cgtrace_span_begin(\"train_step\");\n"
+         "        cgtrace_scalar(\"loss\", 1.0 / i);\n        cgtrace_span_end(step);\n    }\n    return "
+         "0;\n}\n.Ed\n.Pp\n"
+         "Built, recorded and looked at:\n.Bd -literal -offset indent\n"
+         "$ cc -o steps steps.c -ldl\n$ cgtrace record --output steps.jsonl -- ./steps\ncgtrace: ...\n"
+         "$ cg-analyze query steps.jsonl --kind tensor-stats\n\\&...\n"
+         "  span id  label  shape  dtype  elements  non finite  ...\n"
+         "  span:3   loss          f64           1           0  ...\n"
+         "  span:4   loss          f64           1           0  ...\n"
+         "  span:5   loss          f64           1           0  ...\n.Ed\n.Sh SEE ALSO\n.Xr cg-analyze 1 "
+         ",\n.Xr cgtrace 1 ,\n.Xr cgtrace-trace "
          "5");
     return ferror(stdout) || fflush(stdout) ? 1 : 0;
 }

@@ -11,6 +11,12 @@ MAN_WRITERS := $(addprefix $(BUILD)/man/,api capture launcher launcher_completio
 $(MAN_WRITERS): $(BUILD)/man/%: $(BUILD)/obj/man/%.o $(BUILD)/obj/man/mdoc.o $(BUILD)/obj/man/shell.o $(BUILD)/libcommon.a
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^
+SHAPE_WRITERS := $(addprefix $(BUILD)/man/,evidence nsight)
+$(SHAPE_WRITERS): $(BUILD)/man/%: $(BUILD)/obj/man/%.o $(BUILD)/obj/man/mdoc.o $(BUILD)/obj/man/shape_page.o $(BUILD)/libanalyzer.a $(BUILD)/libcommon.a
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(ANALYZER_LIBS)
+$(BUILD)/man/cgtrace-evidence.5 $(BUILD)/man/cgtrace-nsight.5: $(BUILD)/man/cgtrace-%.5: $(BUILD)/man/%
+	@$< > $@
 $(BUILD)/man/libcgtrace.3: $(BUILD)/man/api preload/cgtrace.h
 	@$< preload/cgtrace.h > $@
 $(BUILD)/man/cgtrace-capture.5: $(BUILD)/man/capture common/capture.h
@@ -22,7 +28,7 @@ $(BUILD)/man/cgtrace-trace.5: $(BUILD)/man/trace
 $(BUILD)/man/%: man/%
 	@mkdir -p $(@D)
 	@cp $< $@
-MAN_PAGES := $(addprefix $(BUILD)/man/,cgtrace.1 libcgtrace.3 cgtrace-trace.5 cgtrace-capture.5 cgtrace-bundle.5 cgtrace.7)
+MAN_PAGES := $(addprefix $(BUILD)/man/,cgtrace.1 libcgtrace.3 $(addsuffix .5,$(addprefix cgtrace-,bundle capture evidence nsight trace)) cgtrace.7 cgtrace-tutorial.7)
 
 # build/completions/cgtrace.bash and so on, and where a shell looks for the completions of a program.
 $(BUILD)/completions/cg-analyze.%: $(BUILD)/man/completions

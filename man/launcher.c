@@ -80,12 +80,17 @@ static const char tail[] =
     ".It 3\nThe program cannot be recorded; it was not run.\n"
     ".It 126\nThe program cannot be executed.\n.It 127\nThe program was not found.\n.El\n"
     ".Sh EXAMPLES\nRecord a program, then look at the trace:\n.Bd -literal -offset indent\n"
-    "cgtrace record --output trainer.jsonl -- ./trainer\ncg-analyze overview trainer.jsonl\n.Ed\n.Pp\n"
+    "$ cgtrace record --output trainer.jsonl -- ./trainer_nvtx 20\n"
+    "training on ...\nstep    1  loss 1.4659\nstep   20  loss 0.2047\ncgtrace: ...\n"
+    "$ cg-analyze query trainer.jsonl --kind peak --by span\n\\&...\n"
+    "  name                                           storages      bytes ...\n"
+    "  trainer_nvtx / process / train_step / backward         7  130.0 KiB ...\n"
+    "\\&...\n.Ed\n.Pp\n"
     "Record the tenth occurrence of a range alone:\n.Bd -literal -offset indent\n"
-    "cgtrace record --range train_step --step 10 -- ./trainer_nvtx\n.Ed\n"
+    "$ cgtrace record --range train_step --step 10 -- ./trainer_nvtx 10\n\\&...\n.Ed\n"
     ".Sh SEE ALSO\n.Xr cg-analyze 1 ,\n.Xr cg-analyze-recover 1 ,\n.Xr libcgtrace 3 ,\n.Xr cgtrace-bundle 5 "
     ",\n"
-    ".Xr cgtrace-capture 5 ,\n.Xr cgtrace-trace 5 ,\n.Xr cgtrace 7";
+    ".Xr cgtrace-capture 5 ,\n.Xr cgtrace-trace 5 ,\n.Xr cgtrace 7 ,\n.Xr cgtrace-tutorial 7";
 
 int main(void)
 {

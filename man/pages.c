@@ -159,9 +159,9 @@ static void put_program(FILE *page)
         fprintf(page, ".Xr cg-analyze-%s 1 ,\n", next->name);
         last = next;
     }
-    fputs(".Xr cgtrace 1 ,\n.Xr libcgtrace 3 ,\n.Xr cgtrace-bundle 5 ,\n.Xr cgtrace-capture 5 ,\n.Xr "
-          "cgtrace-trace 5 ,\n"
-          ".Xr cgtrace 7\n",
+    fputs(".Xr cgtrace 1 ,\n.Xr libcgtrace 3 ,\n.Xr cgtrace-bundle 5 ,\n.Xr cgtrace-capture 5 ,\n"
+          ".Xr cgtrace-evidence 5 ,\n.Xr cgtrace-nsight 5 ,\n.Xr cgtrace-trace 5 ,\n.Xr cgtrace 7 ,\n"
+          ".Xr cgtrace-tutorial 7\n",
           page);
 }
 

@@ -22,7 +22,7 @@ static int run(const struct arguments *arguments, struct cg_error *error)
 
 static const struct option_spec options[] = {OPTION_OUTPUT, OPTION_THREADS};
 static const struct command_example examples[] = {
-    {"cg-analyze import step10.jsonl -o evidence.json", "derive the evidence of one capture"},
+    {"cg-analyze import step10.jsonl -o step10-evidence.json", "derive the evidence of one capture"},
     {"zstd -dc big.jsonl.zst | cg-analyze import - | jq .health", "read standard input, look at its health"},
 };
 

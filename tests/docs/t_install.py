@@ -55,7 +55,8 @@ def installed(prefix):
     wanted = ['bin/cg-analyze', 'bin/cgtrace', 'include/cgtrace.h', 'lib/libcgtrace.so', 'lib/libcgtrace.so.1', f'lib/libcgtrace.so.{version}',
               'lib/pkgconfig/cgtrace.pc', 'lib/cmake/cgtrace/cgtraceConfig.cmake', 'lib/cmake/cgtrace/cgtraceConfigVersion.cmake',
               'share/man/man1/cgtrace.1', 'share/man/man1/cg-analyze.1', 'share/man/man1/cg-analyze-query.1', 'share/man/man3/libcgtrace.3',
-              *(f'share/man/man5/cgtrace-{n}.5' for n in ('bundle', 'capture', 'trace')), 'share/man/man7/cgtrace.7',
+              *(f'share/man/man5/cgtrace-{n}.5' for n in ('bundle', 'capture', 'evidence', 'nsight', 'trace')),
+              'share/man/man7/cgtrace.7', 'share/man/man7/cgtrace-tutorial.7',
               *(path.format(n) for n in ('cg-analyze', 'cgtrace') for path in
                 ('share/bash-completion/completions/{}', 'share/zsh/site-functions/_{}', 'share/fish/vendor_completions.d/{}.fish'))]
     tap.equal([w for w in wanted if w not in there], [], 'all is there')
