@@ -13,6 +13,7 @@
 #include "analyzer/cmd/progress.h"
 #include "analyzer/cmd/recovered_input.h"
 #include "analyzer/evidence/nsight.h"
+#include "analyzer/trace/jobs.h"
 #include "common/utf8.h"
 
 static char *join(const char *directory, const char *name)
@@ -218,6 +219,42 @@ static const char *read_path(const struct command_input *input)
     return input->recovered ? input->recovered : input->trace_path;
 }
 
+/* What is derived from a raw trace: the evidence, and beside it the work. */
+struct derivation {
+    struct command_input *input;
+    struct gpu_evidence *gpu;
+    unsigned parts;
+    int status;
+    struct cg_error evidence_error, work_error;
+};
+
+static bool derive_evidence(void *context)
+{
+    struct derivation *derivation = context;
+    struct command_input *input = derivation->input;
+    derivation->status = evidence_make(input->trace, derivation->gpu, derivation->parts, &input->evidence,
+                                       &derivation->evidence_error);
+    input->evidence_made = derivation->status == 0;
+    return input->evidence_made;
+}
+
+static bool derive_work(void *context)
+{
+    struct derivation *derivation = context;
+    return command_input_work(derivation->input, &derivation->work_error) == 0;
+}
+
+static int derive(struct command_input *input, struct input_needs needs, struct gpu_evidence *gpu,
+                  struct cg_error *error)
+{
+    struct derivation derivation = {.input = input, .gpu = gpu, .parts = needs.parts};
+    const struct job jobs[] = {{derive_evidence, &derivation}, {derive_work, &derivation}};
+    if (jobs_run(jobs, needs.work ? 2 : 1, jobs_threads(input->trace->file_bytes, input->trace->threads)))
+        return 0;
+    *error = derivation.status != 0 ? derivation.evidence_error : derivation.work_error;
+    return error->status;
+}
+
 static int load_raw(struct command_input *input, struct input_needs needs,
                     const struct cg_load_options *options, struct cg_error *error)
 {
@@ -227,10 +264,7 @@ static int load_raw(struct command_input *input, struct input_needs needs,
         status = nsight_load_for(AT_FDCWD, needs.nsight_dir, input->trace, &gpu, error);
     if (status != 0) return status;
     input->out_of_memory_count = input->trace->out_of_memory_count;
-    status =
-        evidence_make(input->trace, needs.nsight_dir ? &gpu : NULL, needs.parts, &input->evidence, error);
-    input->evidence_made = status == 0;
-    return status;
+    return derive(input, needs, needs.nsight_dir ? &gpu : NULL, error);
 }
 
 static int read_packet(struct command_input *input, size_t length, struct cg_error *error)
@@ -335,7 +369,7 @@ int command_input_open(const char *path, struct input_needs needs, struct comman
                          "%s: a bundle, whose Nsight reports are in it: leave --nsight-dir out",
                          input->requested_path);
     if (status == 0) status = load(input, needs, error);
-    if (status == 0 && needs.work) status = command_input_work(input, error);
+    if (status == 0 && needs.work && input->bundle_root) status = command_input_work(input, error);
     if (status != 0) command_input_close(input);
     return status;
 }

@@ -103,8 +103,8 @@ option_words format_words;
 #define OPTION_THREADS                                                                                       \
     {                                                                                                        \
         .name = "threads", .type = OPTION_NUMBER, .argument = "N",                                           \
-        .about =                                                                                             \
-            "read the trace with N threads; without it with one for each processor, as far as they help",    \
+        .about = "read the trace and work on it with N threads; without it with one for each processor, as " \
+                 "far as they help",                                                                         \
         .minimum = 1, .maximum = 64                                                                          \
     }
 

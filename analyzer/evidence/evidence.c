@@ -108,7 +108,7 @@ static bool make_activations(void *context)
 int evidence_make(const struct cg_trace *trace, struct gpu_evidence *gpu, unsigned parts,
                   struct evidence *evidence, struct cg_error *error)
 {
-    unsigned threads = jobs_threads(trace->file_bytes);
+    unsigned threads = jobs_threads(trace->file_bytes, trace->threads);
     *evidence = (struct evidence){.trace = trace};
     *error = (struct cg_error){0};
     struct planes planes = {.evidence = evidence};

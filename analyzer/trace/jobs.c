@@ -7,13 +7,14 @@
 /* Some 10,000 records: what is made of them takes a hundred times as long as a thread takes to begin. */
 enum { BYTES_WORTH_THREADS = 2 << 20 };
 
-unsigned jobs_threads(uint64_t trace_bytes)
+unsigned jobs_threads(uint64_t trace_bytes, unsigned asked)
 {
     cpu_set_t processors;
-    if (trace_bytes < BYTES_WORTH_THREADS || sched_getaffinity(0, sizeof processors, &processors) != 0)
-        return 1;
-    int count = CPU_COUNT(&processors);
-    return count < JOBS_THREADS_MAX ? (unsigned)count : JOBS_THREADS_MAX;
+    unsigned threads = asked > 0 ? asked : 1;
+    if (asked == 0 && trace_bytes >= BYTES_WORTH_THREADS &&
+        sched_getaffinity(0, sizeof processors, &processors) == 0)
+        threads = (unsigned)CPU_COUNT(&processors);
+    return threads < JOBS_THREADS_MAX ? threads : JOBS_THREADS_MAX;
 }
 
 struct queue {

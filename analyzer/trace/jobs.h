@@ -12,10 +12,10 @@ struct job {
     void *context;
 };
 
-/* How many threads are worth their making for jobs over a trace of so many bytes: 1 for a small one, else one
- * for each processor that this process may use, at most JOBS_THREADS_MAX. */
+/* How many threads jobs over a trace get: as many as were asked for; with 0 for a trace of few bytes one,
+ * else one for each processor that this process may use. At most JOBS_THREADS_MAX. */
 enum { JOBS_THREADS_MAX = 8 };
-unsigned jobs_threads(uint64_t trace_bytes);
+unsigned jobs_threads(uint64_t trace_bytes, unsigned asked);
 
 /* Begins the jobs in their order (the longest is best the first) on this thread and up to threads - 1 others;
  * on fewer where no more can be made. Returns when all are done: whether none failed. None is left out. */

@@ -193,6 +193,7 @@ static int load(struct input *input, const char *name, const struct cg_load_opti
         taker_init(&loader.taker, name, made, error)) {
         read_trace(&loader);
         made->file_bytes = input_bytes(input);
+        made->threads = loader.options.threads;
     } else {
         loader.status = cg_fail(error, CG_EXIT_IO, "%s: out of memory", name);
     }

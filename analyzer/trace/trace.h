@@ -190,6 +190,7 @@ struct cg_trace {
     uint32_t span_strings;    /* entries there: texts that are interned later are ids of no span */
     uint64_t latest_host_ns;  /* doc/spec/trace.md 6.3 */
     uint64_t file_bytes;      /* bytes of the (decompressed) stream */
+    unsigned threads;         /* that it was to be read with; 0: as many as help */
     /* Operations whose error is CG_OUT_OF_MEMORY; known without the extra fields too. */
     uint64_t out_of_memory_count;
 };

@@ -113,7 +113,7 @@ static bool packing_start(struct packing *packing, const struct viewer_run *run,
                           uint64_t max_size)
 {
     *packing =
-        (struct packing){.run = run, .summed = summed, .threads = jobs_threads(run->trace->file_bytes)};
+        (struct packing){.run = run, .summed = summed, .threads = jobs_threads(run->trace->file_bytes, run->trace->threads)};
     if (!names_start(&packing->names, run->trace) || !make_all(packing) ||
         !tree_make(run->trace, &packing->slices, &packing->logical, &packing->tree))
         return false;

@@ -105,15 +105,18 @@ static void test_worth(void **state)
     cpu_set_t before, one;
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
     int processors = CPU_COUNT(&before), most = JOBS_THREADS_MAX;
-    assert_int_equal(jobs_threads(1000), 1);
-    assert_int_equal(jobs_threads(UINT64_MAX), processors < most ? processors : most);
+    assert_int_equal(jobs_threads(1000, 0), 1);
+    assert_int_equal(jobs_threads(1000, 3), 3);
+    assert_int_equal(jobs_threads(UINT64_MAX, 1), 1);
+    assert_int_equal(jobs_threads(UINT64_MAX, 1000), JOBS_THREADS_MAX);
+    assert_int_equal(jobs_threads(UINT64_MAX, 0), processors < most ? processors : most);
     CPU_ZERO(&one);
     size_t first = 0;
     while (!CPU_ISSET(first, &before))
         first++;
     CPU_SET(first, &one);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
-    assert_int_equal(jobs_threads(UINT64_MAX), 1);
+    assert_int_equal(jobs_threads(UINT64_MAX, 0), 1);
     assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
