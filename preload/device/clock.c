@@ -145,11 +145,11 @@ static bool place(struct device_context *context, struct device_pair *pair, uint
 static void take_anchor(struct device_context *context, CUstream stream, struct device_pair *pair)
 {
     struct cap_device_anchor anchor;
-    uint64_t began = device_now_ns(), before = record_tick(), after, step;
+    uint64_t began = monotonic_ns(), before = record_tick(), after, step;
 
     if (ASK(cuEventRecord, pair->start, stream) != CUDA_SUCCESS) return;
     while (ASK(cuEventQuery, pair->start) != CUDA_SUCCESS)
-        if (device_now_ns() - began > ANCHOR_WAIT_NS) return;
+        if (monotonic_ns() - began > ANCHOR_WAIT_NS) return;
     after = record_tick();
     if (!place(context, pair, &anchor.device_ns, &step)) return;
     anchor.host_tick = before + (after - before) / 2;

@@ -11,14 +11,6 @@
 struct device_context device_contexts[DEVICE_SLOTS + 1];
 _Atomic uint32_t device_slots_used;
 
-uint64_t device_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* ---- the stacks (Treiber, "Systems Programming: Coping with Parallelism", 1986) ---- */
 
 struct device_pair *device_take(struct device_context *context)
@@ -195,14 +187,15 @@ uint8_t device_context_opens(CUcontext handle, uint8_t device)
 
 void device_context_ends(uint8_t slot)
 {
-    enum { LIMIT_NS = 1000 * 1000 * 1000 };
+    enum { LIMIT_MS = 1000 };
     struct device_context *context = device_context(slot);
+    struct patience patience = patience_ms(LIMIT_MS);
     struct device_visit visit;
     int kept = errno;
 
     if (!context) return;
     if (atomic_load_explicit(&context->state, memory_order_acquire) == DEVICE_SLOT_READY)
-        device_read_until(context, DEVICE_TO_RING, device_now_ns() + LIMIT_NS);
+        device_read_within(context, DEVICE_TO_RING, &patience);
     lock_take(&context->lock);
     if (atomic_load_explicit(&context->state, memory_order_relaxed) == DEVICE_SLOT_READY) {
         device_give_up(context, 0, CAP_UNTIMED_NOT_READY);

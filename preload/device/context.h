@@ -6,6 +6,7 @@
 #define CGTRACE_PRELOAD_DEVICE_CONTEXT_H
 
 #include "preload/device/device.h"
+#include "preload/patience.h"
 #include "preload/record/device.h"
 
 enum {
@@ -90,9 +91,8 @@ void device_supply(struct device_context *context);
 enum device_road { DEVICE_TO_RING, DEVICE_TO_MEMORY };
 /* With the lock, inside a visit: reads what is ready, `limit` at most. Returns how many were. */
 uint32_t device_read(struct device_context *context, enum device_road road, uint32_t limit);
-/* Reads until nothing is under way that was recorded before this moment, or the deadline (CLOCK_MONOTONIC).
- */
-void device_read_until(struct device_context *context, enum device_road road, uint64_t deadline_ns);
+/* Reads until nothing is under way that was recorded before this moment, as long as the patience lasts. */
+void device_read_within(struct device_context *context, enum device_road road, struct patience *patience);
 /* With the lock: what is still under way in the session (0: in any) is given up and counted. */
 void device_give_up(struct device_context *context, uint64_t generation, enum cap_untimed why);
 void device_drain(uint64_t generation, unsigned limit_ms);
@@ -116,7 +116,5 @@ bool device_poller_runs(void);
 extern _Atomic bool device_exiting; /* exit() has begun: nothing more is timed */
 /* sample.c: memory of each device in use. False: of none. */
 bool device_sample(enum device_road road);
-
-uint64_t device_now_ns(void);
 
 #endif

@@ -133,7 +133,7 @@ static uint32_t read_all(void)
 static void sample_if_due(bool touched)
 {
     static uint64_t sampled_ns, sampled_session;
-    uint64_t period = session.settings.memory_sample_ms * UINT64_C(1000000), now = device_now_ns(),
+    uint64_t period = session.settings.memory_sample_ms * UINT64_C(1000000), now = monotonic_ns(),
              open = record_session();
     struct record_call call;
     bool any;

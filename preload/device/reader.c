@@ -157,27 +157,27 @@ static bool is_left(const struct device_context *context, uint64_t tick)
     return false;
 }
 
-static bool lock_until(_Atomic uint32_t *lock, uint64_t deadline_ns)
+static bool lock_within(_Atomic uint32_t *lock, struct patience *patience)
 {
     const struct timespec pause = {.tv_nsec = 200 * 1000};
     uint32_t open = 0;
 
     while (!atomic_compare_exchange_strong_explicit(lock, &open, 1, memory_order_acquire,
                                                     memory_order_relaxed)) {
-        if (device_now_ns() >= deadline_ns) return false;
+        if (!patience_lasts(patience)) return false;
         nanosleep(&pause, NULL);
         open = 0;
     }
     return true;
 }
 
-void device_read_until(struct device_context *context, enum device_road road, uint64_t deadline_ns)
+void device_read_within(struct device_context *context, enum device_road road, struct patience *patience)
 {
     struct timespec pause = {.tv_nsec = 50 * 1000};
     uint64_t tick = record_tick();
     bool left = true;
 
-    while (left && lock_until(&context->lock, deadline_ns)) {
+    while (left && lock_within(&context->lock, patience)) {
         struct device_visit visit;
         uint32_t read = 0;
 
@@ -186,7 +186,7 @@ void device_read_until(struct device_context *context, enum device_road road, ui
         if (left) {
             read = device_read(context, road, BATCH);
             device_leave(&visit);
-            left = is_left(context, tick) && device_now_ns() < deadline_ns;
+            left = is_left(context, tick) && patience_lasts(patience);
         }
         lock_give(&context->lock);
         if (!left || read == BATCH) continue;
@@ -197,7 +197,7 @@ void device_read_until(struct device_context *context, enum device_road road, ui
 
 void device_drain(uint64_t generation, unsigned limit_ms)
 {
-    uint64_t deadline = device_now_ns() + limit_ms * UINT64_C(1000000);
+    struct patience patience = patience_ms(limit_ms);
     uint32_t used = atomic_load_explicit(&device_slots_used, memory_order_acquire);
     bool gone = atomic_load_explicit(&device_exiting, memory_order_relaxed); /* all is read that can be */
     int kept = errno;
@@ -207,8 +207,8 @@ void device_drain(uint64_t generation, unsigned limit_ms)
         struct device_context *context = &device_contexts[slot];
 
         if (!context->pairs) continue;
-        if (!gone) device_read_until(context, DEVICE_TO_MEMORY, deadline);
-        if (!lock_until(&context->lock, deadline)) continue; /* what is in there is counted as unread */
+        if (!gone) device_read_within(context, DEVICE_TO_MEMORY, &patience);
+        if (!lock_within(&context->lock, &patience)) continue; /* what is in there is counted as unread */
         device_give_up(context, generation, CAP_UNTIMED_SESSION_END);
         lock_give(&context->lock);
     }

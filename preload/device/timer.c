@@ -169,6 +169,7 @@ void device_untimed(const struct record_call *call, enum cap_untimed why)
 void device_synchronized(const struct device_stream *stream)
 {
     struct device_context *context = device_context(stream->slot);
+    struct patience none = {0};
     int kept = errno;
 
     device_touch();
@@ -178,6 +179,6 @@ void device_synchronized(const struct device_stream *stream)
         return;
     device_synchronize_clocks(context, stream);
     if (!device_poller_runs() && atomic_load_explicit(&context->under_way, memory_order_relaxed) > 0)
-        device_read_until(context, DEVICE_TO_RING, 0);
+        device_read_within(context, DEVICE_TO_RING, &none);
     errno = kept;
 }

@@ -43,9 +43,17 @@ static void publish(void)
         futex_wake(&record_page->progress, INT32_MAX);
 }
 
+static void count_unwritten(int type, uint64_t records)
+{
+    writer.not_written += records;
+    atomic_fetch_add_explicit(&session.lost_type[type], records, memory_order_relaxed);
+}
+
 /* The trace keeps what is published; from here on records are counted, not written. */
 static void fail(int error)
 {
+    for (int type = 0; type < CAP_TYPE_COUNT; type++) /* those of the buffer too */
+        count_unwritten(type, writer.state.written.records[type] - writer.published.records[type]);
     file_resize(&session.part, writer.part_bytes); /* else what hangs over is cut by recovery */
     writer.error = error;
     writer.state.written = writer.published;
@@ -117,7 +125,7 @@ static void format(const struct cap_record *record, uint32_t ring, uint64_t slot
 
     if (!writer.error) out = drain_room(jsonl_bound(&writer.state, record));
     if (writer.error) { /* also when that flush failed */
-        writer.not_written++;
+        count_unwritten(record->type, 1);
         return;
     }
     track_span(&session.views[ring], record);

@@ -14,6 +14,7 @@
 #include "common/jsonl_text.h"
 #include "preload/drain/meta.h"
 #include "preload/drain/state.h"
+#include "preload/patience.h"
 #include "preload/record/clock.h"
 #include "preload/record/device.h"
 #include "preload/record/lock.h"
@@ -89,7 +90,7 @@ static void wait_for_rate(void)
     while (!session.rate_known) {
         clock_anchor(&now);
         int64_t past = now.monotonic_ns - session.header->first.monotonic_ns;
-        if (past >= CLOCK_RATE_NS || stopping()) return;
+        if (past < 0 || past >= CLOCK_RATE_NS || stopping()) return; /* negative: that clock has jumped */
         rest((uint64_t)(CLOCK_RATE_NS - past));
     }
 }
@@ -248,23 +249,14 @@ void writer_go(void)
 
 /* ---- ending ---- */
 
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 bool writer_flush(void)
 {
     enum { LIMIT_MS = 30000, LOOK_NS = 1000 * 1000 };
-    uint64_t begin = now_ms();
+    struct patience patience = patience_ms(LIMIT_MS);
     uint32_t first = atomic_load_explicit(&rounds, memory_order_acquire), now = first;
 
     /* A round that is under way may have looked at our ring already. */
-    while (running && !session.writer_failed && !stopping() && now - first < 2 &&
-           now_ms() - begin < LIMIT_MS) {
+    while (running && !session.writer_failed && !stopping() && now - first < 2 && patience_lasts(&patience)) {
         writer_wake();
         futex_wait(&rounds, now, LOOK_NS);
         now = atomic_load_explicit(&rounds, memory_order_acquire);
@@ -275,7 +267,7 @@ bool writer_flush(void)
 bool writer_finish(const struct session_end *end)
 {
     enum { STALLED_MS = 30000 };
-    uint64_t begin = now_ms(), progress_at = begin;
+    struct patience patience = patience_ms(end->limit_ms ? end->limit_ms : STALLED_MS);
     uint32_t seen = atomic_load_explicit(&record_page->progress, memory_order_relaxed);
 
     session_end = *end;
@@ -287,12 +279,11 @@ bool writer_finish(const struct session_end *end)
     atomic_store_explicit(&stop, 1, memory_order_release);
     writer_wake();
     while (!atomic_load_explicit(&done, memory_order_acquire)) {
-        uint64_t now = now_ms();
         uint32_t progress = atomic_load_explicit(&record_page->progress, memory_order_relaxed);
 
-        if (progress != seen) progress_at = now;
+        if (progress != seen && !end->limit_ms) patience = patience_ms(STALLED_MS);
         seen = progress;
-        if (end->limit_ms ? now - begin >= end->limit_ms : now - progress_at >= STALLED_MS) return false;
+        if (!patience_lasts(&patience)) return false;
         futex_wait(&done, 0, 10 * 1000 * 1000);
     }
     return true;

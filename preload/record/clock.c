@@ -16,7 +16,7 @@ bool record_tsc;
 
 static struct cap_anchor chosen; /* of clock_choose() */
 
-enum { QUICK_NS = 200 * 1000 };
+enum { QUICK_NS = 200 * 1000, LOOKS = 100 * 1000 };
 
 #if defined(__x86_64__)
 /* The kernel's clock is made from the TSC: itself, or a hypervisor's page that scales the same counter. */
@@ -97,9 +97,11 @@ bool clock_start(struct cap_clock *clock, struct cap_anchor *first)
     if (!record_tsc) return true;
     if (first->monotonic_ns - chosen.monotonic_ns >= CLOCK_RATE_NS && clock_rate(clock, &chosen, first))
         return true;
-    do
+    for (int i = 0; i < LOOKS; i++) { /* that clock may jump, backwards too */
         clock_anchor(&second);
-    while (second.monotonic_ns - first->monotonic_ns < QUICK_NS);
+        int64_t past = second.monotonic_ns - first->monotonic_ns;
+        if (past < 0 || past >= QUICK_NS) break;
+    }
     clock_rate(clock, first, &second);
     return false;
 }

@@ -25,13 +25,16 @@ void session_fix_rate(void)
 
 void session_wait_for_rate(void)
 {
-    struct timespec until;
-    int64_t end = session.header->first.monotonic_ns + CLOCK_RATE_NS;
+    struct timespec rest = {.tv_nsec = 0};
+    struct cap_anchor now;
+    int64_t past;
 
     if (atomic_load_explicit(&session.rate_known, memory_order_acquire)) return;
-    until = (struct timespec){end / 1000000000, end % 1000000000};
+    clock_anchor(&now);
+    past = now.monotonic_ns - session.header->first.monotonic_ns;
+    if (past >= 0 && past < CLOCK_RATE_NS) rest.tv_nsec = CLOCK_RATE_NS - past;
     /* A signal cuts it short: then the rate is a little less exact. The C library's own function would be a
      * point at which the thread can be cancelled. */
-    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &rest, NULL);
     session_fix_rate();
 }

@@ -149,6 +149,51 @@ static void child_by_hand(void)
     child();
 }
 
+/* Texts of settings stand in the environment, and programs write over that (to show a title of theirs in the
+ * list of processes). False: no memory for copies. */
+static bool keep_settings(struct settings *settings)
+{
+#define KEEP_TEXT(member)    &settings->member,
+#define KEEP_FILE(member)    KEEP_TEXT(member)
+#define KEEP_RANKS(member)   KEEP_TEXT(member)
+#define KEEP_NUMBERS(member) KEEP_TEXT(member)
+#define KEEP_CHOICE(member)
+#define KEEP_WORDS(member)
+#define KEEP_FLAG(member)
+#define KEEP_BYTES(member)
+#define KEEP_NUMBER(member)
+#define SETTING(member, name, type, initial, allowed, meaning) KEEP_##type(member)
+    const char **const texts[] = {CG_SETTINGS(SETTING)};
+#undef SETTING
+    size_t bytes = 0;
+    char *room;
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        bytes += strlen(*texts[i]) + 1;
+    room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) return false;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *text = *texts[i];
+
+        *texts[i] = room;
+        room = stpcpy(room, text) + 1;
+    }
+    return true;
+}
+
+static void read_settings(void)
+{
+    const char *quiet = getenv("CGTRACE_QUIET");
+
+    session.settings_good =
+        settings_read(&session.settings, session.settings_error, sizeof session.settings_error);
+    if (session.settings_good && !keep_settings(&session.settings)) {
+        session.settings_good = false;
+        strcpy(session.settings_error, "no memory for settings");
+    }
+    session.quiet = quiet && strcmp(quiet, "1") == 0;
+}
+
 /* Two copies of this library, preloaded by two names: the one that programs meet first records. */
 static bool second_copy(void)
 {
@@ -163,7 +208,6 @@ static bool second_copy(void)
 __attribute__((constructor(101))) void session_load(void)
 {
     static bool loaded;
-    const char *quiet = getenv("CGTRACE_QUIET");
 
     if (loaded) return;
     loaded = true;
@@ -173,10 +217,8 @@ __attribute__((constructor(101))) void session_load(void)
     say_init();
     clock_choose();
     ring_init();
-    session.settings_good =
-        settings_read(&session.settings, session.settings_error, sizeof session.settings_error);
+    read_settings();
     if (second_copy()) session.settings.disable = true;
-    session.quiet = quiet && strcmp(quiet, "1") == 0;
     if (page != MAP_FAILED) record_page = page;
     pthread_atfork(NULL, NULL, wiped ? child : child_by_hand);
     if (session.settings_good && !session.settings.disable && *session.settings.range) {

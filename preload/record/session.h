@@ -100,7 +100,7 @@ struct session {
     _Atomic bool writer_failed;
     _Atomic bool
         rate_known; /* the clock's rate is for good: a time in nanoseconds that is told now stays right */
-    _Atomic uint64_t lost_type[CAP_TYPE_COUNT]; /* dropped for want of room, by type */
+    _Atomic uint64_t lost_type[CAP_TYPE_COUNT]; /* dropped for want of room or not written, by type */
     uint64_t fixed_ns;                          /* time spent on opening */
     uint32_t record_ns_1024;                    /* cost of one record, 1024ths of a nanosecond */
 

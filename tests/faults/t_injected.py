@@ -25,11 +25,11 @@ PROGRAMS = [(['trainer', '5'], KERNELS), (['trainer_nvtx', '3'], dict(KERNELS, C
             (['threads', '2', '300', '50'], {}), (['endings', '_exit'], {}), (['endings', 'last-thread'], {'SIM_KERNELS': None})]
 
 # The errors of a call, the commonest first (errno(3) by number, so that the table says what is injected); 0: see injector.c.
-EINTR, EIO, EBADF, EAGAIN, ENOMEM, EACCES, ENODEV, EINVAL, EMFILE, EFBIG, ENOSPC, EROFS, ENOSYS, EOPNOTSUPP, EPERM = 4, 5, 9, 11, 12, 13, 19, 22, 24, 27, 28, 30, 38, 95, 1
-ERRORS = {'open': (EMFILE, EACCES, ENOSPC, EROFS), 'mmap': (ENOMEM, ENODEV, EAGAIN), 'mremap': (ENOMEM,), 'mprotect': (ENOMEM, EACCES), 'munmap': (ENOMEM,),
-          'madvise': (EINVAL, EAGAIN, ENOMEM), 'memfd_create': (ENOSYS, EMFILE), 'fallocate': (ENOSPC, EOPNOTSUPP, EINTR, EFBIG, EIO), 'ftruncate': (EIO, EFBIG, EINTR),
-          'fsync': (EIO, ENOSPC), 'pwrite': (ENOSPC, EIO, EINTR, 0), 'write': (EIO, EAGAIN, 0), 'pread': (EIO, EINTR, 0), 'read': (EIO, EINTR, 0), 'close': (EIO, EINTR),
-          'fcntl': (EMFILE, EINVAL), 'fstat': (EIO,), 'lstat': (EACCES,), 'statfs': (ENOSYS, EIO), 'mkdir': (EROFS, EACCES), 'link': (EPERM, EIO), 'unlink': (EROFS, EACCES),
+EINTR, EIO, EBADF, EAGAIN, ENOMEM, EACCES, ENODEV, EINVAL, EMFILE, EFBIG, ENOSPC, EROFS, ENOSYS, EOPNOTSUPP, EPERM, EDQUOT = 4, 5, 9, 11, 12, 13, 19, 22, 24, 27, 28, 30, 38, 95, 1, 122
+ERRORS = {'open': (EMFILE, EACCES, ENOSPC, EROFS, EDQUOT), 'mmap': (ENOMEM, ENODEV, EAGAIN), 'mremap': (ENOMEM,), 'mprotect': (ENOMEM, EACCES), 'munmap': (ENOMEM,),
+          'madvise': (EINVAL, EAGAIN, ENOMEM), 'memfd_create': (ENOSYS, EMFILE), 'fallocate': (ENOSPC, EOPNOTSUPP, EINTR, EFBIG, EIO, EDQUOT), 'ftruncate': (EIO, EFBIG, EINTR),
+          'fsync': (EIO, ENOSPC, EDQUOT, EINTR), 'pwrite': (ENOSPC, EIO, EINTR, EDQUOT, 0), 'write': (EIO, EAGAIN, 0), 'pread': (EIO, EINTR, 0), 'read': (EIO, EINTR, 0), 'close': (EIO, EINTR),
+          'fcntl': (EMFILE, EINVAL), 'fstat': (EIO,), 'lstat': (EACCES,), 'statfs': (ENOSYS, EIO), 'mkdir': (EROFS, EACCES, EDQUOT), 'link': (EPERM, EIO), 'unlink': (EROFS, EACCES),
           'getrlimit': (EINVAL,), 'prctl': (EINVAL,), 'nanosleep': (EINTR,), 'syscall': (ENOSYS, EPERM, EINVAL, EIO), 'malloc': (ENOMEM,), 'realloc': (ENOMEM,),
           'pthread_create': (EAGAIN, EPERM), 'pthread_attr_init': (ENOMEM,), 'pthread_attr_setstacksize': (EINVAL,), 'pthread_key_create': (EAGAIN,),
           'pthread_setspecific': (ENOMEM,), '__register_atfork': (ENOMEM,), 'sigtimedwait': (EAGAIN, EINTR), 'sigpending': (EINVAL,), 'gethostname': (EINVAL,), 'getcwd': (EACCES, ENOMEM),
@@ -70,8 +70,7 @@ def faults(run, plain):
 
 def orders(name):
     errors = ERRORS[name] if ALL else ERRORS[name][:1]
-    # A call that is interrupted for ever is made for ever.
-    return [(error, nth) for error in errors for nth in ((1, 2, 0) if ALL else (1,)) if error != EINTR or nth or name == 'fallocate']
+    return [(error, nth) for error in errors for nth in ((1, 2, 0) if ALL else (1,))]
 
 
 def libc_calls():

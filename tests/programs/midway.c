@@ -3,6 +3,8 @@
 #include "target.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,6 +51,23 @@ static int take_numbers(void)
     return own;
 }
 
+/* How many files can be opened; the most of some tries, lest a descriptor that is gone at once counts. */
+static void count_descriptors(void)
+{
+    enum { TRIES = 20, ENOUGH = 256 };
+    int most = 0;
+    for (int i = 0; i < TRIES; i++) {
+        int fd[ENOUGH], count = 0;
+        while (count < ENOUGH && (fd[count] = open("/dev/null", O_RDONLY)) >= 0)
+            count++;
+        if (count > most) most = count;
+        while (count > 0)
+            close(fd[--count]);
+        usleep(1000);
+    }
+    printf("%d descriptors\n", most);
+}
+
 static void wait_for_end_of_input(void)
 {
     char byte;
@@ -58,18 +77,54 @@ static void wait_for_end_of_input(void)
         continue;
 }
 
+/* What is in the environment goes to the heap, and a title takes its place. */
+static void set_title(void)
+{
+    size_t count = 0;
+    while (environ[count])
+        count++;
+    char **kept = calloc(count + 1, sizeof *kept);
+    for (size_t i = 0; kept && i < count; i++) {
+        kept[i] = strdup(environ[i]);
+        memset(environ[i], 'x', strlen(environ[i]));
+    }
+    environ = kept;
+}
+
+static void *first_work(void *context)
+{
+    CU(cuCtxSetCurrent(context));
+    work(20);
+    return context;
+}
+
+/* As little stack as a thread may have. */
+static void on_small_stack(CUcontext context)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    if (pthread_attr_setstacksize(&attributes, (size_t)PTHREAD_STACK_MIN) != 0) exit(1);
+    if (pthread_create(&thread, &attributes, first_work, context) != 0) exit(1);
+    pthread_join(thread, NULL);
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
     unsigned rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 200;
     int own = -1;
+    if (strcmp(how, "title") == 0) set_title();
     atexit(without_driver);
-    target_open(0);
+    CUcontext context = target_open(0);
+    if (strcmp(how, "small-stack") == 0) on_small_stack(context);
     work(rounds);
     if (strcmp(how, "wait") == 0)
         wait_for_end_of_input();
     else if (strcmp(how, "close-range") == 0)
         syscall(SYS_close_range, 3u, ~0u, 0u);
+    else if (strcmp(how, "count") == 0)
+        count_descriptors();
     else if (strcmp(how, "own-numbers") == 0)
         own = take_numbers();
     else if (strcmp(how, "chroot") == 0 && (chroot(".") != 0 || chdir("/") != 0))
