@@ -153,28 +153,22 @@ static void child_by_hand(void)
  * list of processes). False: no memory for copies. */
 static bool keep_settings(struct settings *settings)
 {
-#define KEEP_TEXT(member)    &settings->member,
-#define KEEP_FILE(member)    KEEP_TEXT(member)
-#define KEEP_RANKS(member)   KEEP_TEXT(member)
-#define KEEP_NUMBERS(member) KEEP_TEXT(member)
-#define KEEP_CHOICE(member)
-#define KEEP_WORDS(member)
-#define KEEP_FLAG(member)
-#define KEEP_BYTES(member)
-#define KEEP_NUMBER(member)
-#define SETTING(member, name, type, initial, allowed, meaning) KEEP_##type(member)
+#define SETTING(member, name, type, initial, allowed, meaning)                                               \
+    _Generic(settings->member, const char * : (const char **)(void *)&settings->member, default : NULL),
     const char **const texts[] = {CG_SETTINGS(SETTING)};
 #undef SETTING
+    enum { COUNT = sizeof texts / sizeof *texts };
     size_t bytes = 0;
     char *room;
 
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        bytes += strlen(*texts[i]) + 1;
+    for (int i = 0; i < COUNT; i++)
+        bytes += texts[i] ? strlen(*texts[i]) + 1 : 0;
     room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) return false;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        const char *text = *texts[i];
+    for (int i = 0; i < COUNT; i++) {
+        const char *text = texts[i] ? *texts[i] : NULL;
 
+        if (!text) continue;
         *texts[i] = room;
         room = stpcpy(room, text) + 1;
     }
