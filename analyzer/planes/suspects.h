@@ -10,7 +10,7 @@
 /* Of which records: P(constant suffix, "kind", key of their sum, key of the suspects' share of it). */
 #define SUSPECT_PLANES(P)                                                                                    \
     P(INTERVALS, "device_interval", "duration_ns", "share_of_time")                                          \
-    P(STORAGES, "memory", "bytes", "share_of_bytes")                                                         \
+    P(STORAGES, "memory", "bytes", "byte_share")                                                         \
     P(SAMPLES, "device_memory", NULL, NULL)
 #define SUSPECT_PLANE(suffix, kind, sum, share) SUSPECT_##suffix,
 enum suspect_plane { SUSPECT_PLANES(SUSPECT_PLANE) SUSPECT_PLANE_COUNT };

@@ -35,6 +35,8 @@ struct input {
     size_t unfinished_length, unfinished_size;
     uint64_t bytes;
     bool over;
+    bool peeked; /* the first byte was taken from the stream already */
+    char first;
     bool as_it_stands; /* never decompressed */
     void (*tap)(void *context, const void *bytes, size_t length);
     void *tap_context;
@@ -263,6 +265,24 @@ void input_tap(struct input *input, void (*tap)(void *context, const void *bytes
 {
     input->tap = tap;
     input->tap_context = context;
+}
+
+int input_read(struct input *input, void *to, size_t size, size_t *got, struct cg_error *error)
+{
+    if (!input->peeked) return read_stream(input, to, size, got, error);
+    input->peeked = false;
+    *(char *)to = input->first;
+    *got = 1;
+    return 0;
+}
+
+int input_peek(struct input *input, int *first, struct cg_error *error)
+{
+    size_t got;
+    int status = read_stream(input, &input->first, 1, &got, error);
+    input->peeked = status == 0 && got == 1;
+    *first = input->peeked ? (unsigned char)input->first : -1;
+    return status;
 }
 
 void input_set_block(struct input *input, size_t bytes)

@@ -35,6 +35,12 @@ void input_block_free(struct input_block *block);
  * Returns 0, or the exit status with *error filled; then the stream is over. */
 int input_lines(struct input *input, struct input_block *block, struct cg_error *error);
 
+/* For streams that are no lines, instead of input_lines(): up to size bytes of the decompressed stream, 0 at
+ * its end. input_peek() tells the first byte that input_read() will give, -1 for none. 0 or the exit status.
+ */
+int input_read(struct input *input, void *to, size_t size, size_t *got, struct cg_error *error);
+int input_peek(struct input *input, int *first, struct cg_error *error);
+
 /* Other than 128 KiB, before the first block. */
 void input_set_block(struct input *input, size_t bytes);
 

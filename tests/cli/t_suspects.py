@@ -96,7 +96,7 @@ answer = query(odd, 'suspects')
 equal([(r['rule'], r['record'], r['name'], r['bytes'], r['excess']) for r in answer['rows']],
       [('larger_than_device', 'memory', 'huge', 10001, 1), ('no_time', 'memory', 'odd', 100, 100), ('of_suspect_storage', 'memory', 'huge', 10001, None),
        ('of_suspect_storage', 'memory', 'odd', 100, None), ('more_than_capacity', 'device_memory', None, None, 1)], 'storages and samples that cannot be')
-equal(answer['records']['memory']['share_of_bytes'], 10101 / 13601, 'their share of the bytes')
+equal(answer['records']['memory']['byte_share'], 10101 / 13601, 'their share of the bytes')
 for kind in ('leaks', 'temporaries', 'peak', 'churn', 'ledger'):
     for words in ([], ['--device', 'cuda:0']):
         equal(without(query(odd, kind, *words)), without(query(sound, kind, *words)) | ({'planes': query(odd, kind, *words)['planes']} if kind == 'ledger' else {}),

@@ -1,0 +1,626 @@
+/* A trace from a model (doc/spec/trace.md 13.1): root and measured region hold everything from the first to
+ * the last time of the file. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "analyzer/convert/lines.h"
+#include "analyzer/convert/nest.h"
+#include "analyzer/planes/array.h"
+#include "analyzer/planes/order.h"
+#include "analyzer/planes/pair_map.h"
+
+enum { ROOT = 1, MEASURED = 2, FIRST_SPAN = 3 };
+static const char cut_reason[] = "the file that was converted ends in the middle";
+
+/* A row by its correlation. */
+struct link {
+    uint64_t correlation;
+    uint32_t row;
+};
+struct writer {
+    struct model *model;
+    struct lines lines;
+    struct nesting nesting;
+    struct link *calls, *intervals; /* ascending, of equal ones the first in the file first */
+    size_t call_count, interval_count;
+    int64_t zero;
+    uint64_t total;
+    cg_str device; /* of calls whose work is not known */
+    uint8_t *stack_shown;
+};
+
+/* ---- links between calls and work ---- */
+
+static int compare_links(const void *left, const void *right)
+{
+    const struct link *a = left, *b = right;
+    if (a->correlation != b->correlation) return a->correlation < b->correlation ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+static bool make_links(struct writer *writer)
+{
+    const struct model *model = writer->model;
+    writer->calls = array_raw(model->call_count, sizeof *writer->calls);
+    writer->intervals = array_raw(model->interval_count, sizeof *writer->intervals);
+    if (!writer->calls || !writer->intervals) return false;
+    for (size_t i = 0; i < model->call_count; i++)
+        if (model->calls[i].correlated)
+            writer->calls[writer->call_count++] = (struct link){model->calls[i].correlation, (uint32_t)i};
+    for (size_t i = 0; i < model->interval_count; i++)
+        if (model->intervals[i].correlated)
+            writer->intervals[writer->interval_count++] =
+                (struct link){model->intervals[i].correlation, (uint32_t)i};
+    qsort(writer->calls, writer->call_count, sizeof *writer->calls, compare_links);
+    qsort(writer->intervals, writer->interval_count, sizeof *writer->intervals, compare_links);
+    return true;
+}
+
+/* The first row with this correlation, else CG_NONE. */
+static uint32_t linked(const struct link *links, size_t count, uint64_t correlation)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (links[middle].correlation < correlation)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && links[low].correlation == correlation ? links[low].row : CG_NONE;
+}
+
+/* ---- times ---- */
+
+static void widen(int64_t start, int64_t end, int64_t *first, int64_t *last)
+{
+    if (start < *first) *first = start;
+    if (end > *last) *last = end;
+}
+
+/* Time 0 is the first of all times; a file without events has one moment. */
+static void find_times(struct writer *writer)
+{
+    struct model *model = writer->model;
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (size_t i = 0; i < model->span_count; i++)
+        widen(model->spans[i].start, model->spans[i].end, &first, &last);
+    for (size_t i = 0; i < model->call_count; i++)
+        widen(model->calls[i].start, model->calls[i].end, &first, &last);
+    for (size_t i = 0; i < model->interval_count; i++)
+        widen(model->intervals[i].start, model->intervals[i].end, &first, &last);
+    for (size_t i = 0; i < model->storage_count; i++)
+        if (!model->storages[i].preexisting)
+            widen(model->storages[i].time, model->storages[i].time, &first, &last);
+    for (size_t i = 0; i < model->sample_count; i++)
+        widen(model->samples[i].time, model->samples[i].time, &first, &last);
+    if (first > last) first = last = 0;
+    writer->zero = first;
+    for (size_t i = 0; i < model->span_count; i++) {
+        if (!model->spans[i].open) continue;
+        model->spans[i].end = last;
+        model->report->losses.clipped++;
+    }
+    for (size_t i = 0; i < model->storage_count; i++)
+        if (model->storages[i].preexisting) model->storages[i].time = first;
+    writer->total = (uint64_t)last - (uint64_t)first;
+}
+
+static uint64_t since(const struct writer *writer, int64_t time)
+{
+    return (uint64_t)time - (uint64_t)writer->zero;
+}
+
+/* ---- meta ---- */
+
+static void write_anchor(struct writer *writer, const char *key, uint64_t at)
+{
+    struct lines *lines = &writer->lines;
+    uint64_t unix_ns = (uint64_t)(writer->model->epoch_ns + writer->zero) + at;
+    line_open(lines, key, '{');
+    line_u64(lines, "tick", at);
+    line_u64(lines, "monotonic_ns", at);
+    line_u64(lines, "realtime_ns", unix_ns);
+    line_u64(lines, "spread_ticks", writer->model->resolution_ns);
+    line_close(lines, '}');
+}
+
+static bool dated(const struct writer *writer)
+{
+    const struct model *model = writer->model;
+    int64_t limit = INT64_C(1) << 61;
+    return model->epoch_ns >= 0 && writer->zero >= -model->epoch_ns && model->epoch_ns < limit &&
+           writer->zero < limit;
+}
+
+enum { CLOCK_ID_SIZE = 96 };
+static const char *clock_id(const struct model *model, cg_str device, char id[CLOCK_ID_SIZE])
+{
+    struct cg_text text = model_text(model, device);
+    snprintf(id, CLOCK_ID_SIZE, "%.*s/file", (int)(text.length < 48 ? text.length : 48), text.bytes);
+    return id;
+}
+
+/* The file has one clock for the host and the devices: how well its writer made them one it does not say. */
+static void write_device_anchors(struct writer *writer)
+{
+    struct lines *lines = &writer->lines;
+    const struct model *model = writer->model;
+    struct pair_map seen = {0};
+    char id[CLOCK_ID_SIZE];
+    line_open(lines, "devices", '{');
+    for (size_t i = 0; i < model->interval_count; i++) {
+        bool made;
+        if (i > 0 && model->intervals[i].device == model->intervals[i - 1].device) continue;
+        if (!pair_map_insert(&seen, model->intervals[i].device, 0, &made)) {
+            lines->no_memory = true;
+            break;
+        }
+        if (!made) continue;
+        line_open(lines, clock_id(model, model->intervals[i].device, id), '[');
+        for (int end = 0; end < (writer->total ? 2 : 1); end++) {
+            line_open(lines, NULL, '{');
+            line_u64(lines, "device_ns", end ? writer->total : 0);
+            line_u64(lines, "host_ns", end ? writer->total : 0);
+            line_u64(lines, "uncertainty_ns", model->resolution_ns);
+            line_close(lines, '}');
+        }
+        line_close(lines, ']');
+    }
+    line_close(lines, '}');
+    pair_map_free(&seen);
+}
+
+static void write_clock(struct writer *writer)
+{
+    struct lines *lines = &writer->lines;
+    line_open(lines, "clock", '{');
+    line_word(lines, "source", "file");
+    line_u64(lines, "mult", 1);
+    line_u64(lines, "shift", 0);
+    if (dated(writer)) {
+        write_anchor(writer, "first", 0);
+        write_anchor(writer, "last", writer->total);
+    }
+    write_device_anchors(writer);
+    line_close(lines, '}');
+}
+
+static void write_device_names(struct writer *writer)
+{
+    struct lines *lines = &writer->lines;
+    const struct model *model = writer->model;
+    char device[32];
+    if (model->device_count == 0) return;
+    line_open(lines, "cuda", '{');
+    line_open(lines, "devices", '[');
+    for (size_t i = 0; i < model->device_count; i++) {
+        snprintf(device, sizeof device, "cuda:%" PRIu32, model->devices[i].number);
+        line_open(lines, NULL, '{');
+        line_word(lines, "device", device);
+        line_text(lines, "name", model_text(model, model->devices[i].name));
+        if (model->devices[i].bytes) line_u64(lines, "bytes", model->devices[i].bytes);
+        line_close(lines, '}');
+    }
+    line_close(lines, ']');
+    line_close(lines, '}');
+}
+
+static const char *level(size_t rows)
+{
+    return cg_name_COVERAGE[rows ? CG_COVERAGE_PARTIAL : CG_COVERAGE_NONE];
+}
+
+static void write_contract(struct writer *writer)
+{
+    struct lines *lines = &writer->lines;
+    const struct model *model = writer->model;
+    size_t intervals = 0;
+    for (size_t i = 0; i < model->interval_count; i++)
+        intervals += model->intervals[i].end > model->intervals[i].start;
+    line_open(lines, "capture_contract", '{');
+    line_word(lines, "measurement_scope", cg_name_SCOPE[CG_SCOPE_UNKNOWN]);
+    line_word(lines, "operations", level(model->call_count));
+    line_word(lines, "logical_memory", level(model->storage_count));
+    line_word(lines, "physical_memory", level(model->sample_count));
+    line_word(lines, "device_timing", level(intervals));
+    line_close(lines, '}');
+}
+
+/* "unknown" where the file has no dates. */
+static void write_date(struct writer *writer, const char *key)
+{
+    char text[64] = "unknown";
+    if (dated(writer)) {
+        uint64_t ns = (uint64_t)(writer->model->epoch_ns + writer->zero);
+        time_t seconds = (time_t)(ns / 1000000000);
+        struct tm tm;
+        size_t length = gmtime_r(&seconds, &tm) ? strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm) : 0;
+        snprintf(text + length, sizeof text - length, ".%03uZ", (unsigned)(ns / 1000000 % 1000));
+    }
+    line_word(&writer->lines, key, text);
+}
+
+static void write_meta(struct writer *writer)
+{
+    struct lines *lines = &writer->lines;
+    const struct model *model = writer->model;
+    const char *slash = strrchr(model->file, '/'), *name = slash && slash[1] ? slash + 1 : model->file;
+    struct cg_text file = {name, strlen(name)};
+    uint64_t step = model->step ? model->step : 1;
+    line_begin(lines, "meta");
+    line_word(lines, "schema", "candle-graph/trace/10");
+    line_text(lines, "run_id", file);
+    line_text(lines, "correlation_id", file);
+    line_word(lines, "entrypoint", model->tool);
+    line_word(lines, "phase", cg_name_PHASE[model->training ? CG_PHASE_TRAIN : CG_PHASE_INFER]);
+    write_date(writer, "timestamp");
+    line_u64(lines, "capture_step", step);
+    line_u64(lines, "warmup_steps", step - 1);
+    line_text(lines, "device", model_text(model, writer->device));
+    line_word(lines, "timing_mode", cg_name_TIMING_MODE[CG_TIMING_MODE_HOST]);
+    write_contract(writer);
+    line_open(lines, "tags", '{');
+    line_close(lines, '}');
+    line_open(lines, "producer", '{');
+    line_word(lines, "name", "cg-analyze convert");
+    line_word(lines, "version", CGT_VERSION);
+    line_close(lines, '}');
+    line_open(lines, "converted", '{');
+    line_text(lines, "file", file);
+    line_word(lines, "form", convert_form_names[model->report->form]);
+    line_close(lines, '}');
+    if (model->rank_known) line_u64(lines, "rank", model->rank);
+    write_clock(writer);
+    write_device_names(writer);
+    line_end(lines);
+}
+
+/* ---- spans ---- */
+
+static void write_id(struct lines *lines, const char *key, uint64_t number)
+{
+    char id[32];
+    snprintf(id, sizeof id, "s%" PRIu64, number);
+    line_word(lines, key, id);
+}
+
+/* The id of a span by its number, or of the measured region. */
+static void write_owner(struct lines *lines, const char *key, uint32_t number)
+{
+    write_id(lines, key, number == CG_NONE ? MEASURED : (uint64_t)FIRST_SPAN + number);
+}
+
+static void write_tid(struct writer *writer, uint32_t thread)
+{
+    if (thread < writer->model->thread_count && writer->model->threads[thread].numbered)
+        line_u64(&writer->lines, "tid", writer->model->threads[thread].tid);
+}
+
+static void write_whole(struct writer *writer, uint64_t number, const char *name, bool measured)
+{
+    struct lines *lines = &writer->lines;
+    line_begin(lines, "span_start");
+    write_id(lines, "id", number);
+    if (measured) write_id(lines, "parent_id", ROOT);
+    line_word(lines, "name", name);
+    line_u64(lines, "start_ns", 0);
+    line_word(lines, "span_kind", cg_name_SPAN_KIND[CG_SPAN_KIND_FUNCTION]);
+    line_raw(lines, "measured", measured ? "true" : "false");
+    line_end(lines);
+}
+
+static void write_span_end(struct lines *lines, uint64_t number, uint64_t duration)
+{
+    line_begin(lines, "span_end");
+    write_id(lines, "id", number);
+    line_u64(lines, "duration_ns", duration);
+    line_end(lines);
+}
+
+static bool begins(struct cg_text text, const char *with)
+{
+    size_t length = strlen(with);
+    return text.length >= length && memcmp(text.bytes, with, length) == 0;
+}
+
+static void write_spans(struct writer *writer)
+{
+    struct lines *lines = &writer->lines;
+    const struct model *model = writer->model;
+    for (uint32_t number = 0; number < model->span_count; number++) {
+        uint32_t row = writer->nesting.order[number];
+        const struct model_span *span = &model->spans[row];
+        struct cg_text name = model_text(model, span->name);
+        line_begin(lines, "span_start");
+        write_owner(lines, "id", number);
+        write_owner(lines, "parent_id", writer->nesting.parent[row]);
+        line_text(lines, "name", name);
+        line_u64(lines, "start_ns", since(writer, span->start));
+        line_word(lines, "span_kind", cg_name_SPAN_KIND[span->kind]);
+        /* What PyTorch's profiler calls the step of an optimizer. */
+        if (begins(name, "Optimizer.step#")) line_word(lines, "step", cg_name_STEP[CG_STEP_OPTIMIZER]);
+        write_tid(writer, span->thread);
+        if (span->open) line_word(lines, "clipped", "end");
+        line_end(lines);
+        write_span_end(lines, (uint64_t)FIRST_SPAN + number, (uint64_t)span->end - (uint64_t)span->start);
+    }
+    model->report->spans = model->span_count;
+}
+
+/* ---- operations ---- */
+
+static void write_stack(struct writer *writer, uint32_t stack)
+{
+    struct lines *lines = &writer->lines;
+    const struct model *model = writer->model;
+    char id[32];
+    if (stack == CG_NONE) return;
+    snprintf(id, sizeof id, "stack:%" PRIu32, stack + 1);
+    line_open(lines, "stack", '{');
+    line_word(lines, "id", id);
+    if (!writer->stack_shown[stack]) {
+        writer->stack_shown[stack] = 1;
+        line_open(lines, "frames", '[');
+        for (uint32_t i = 0; i < model->stacks[stack].count; i++) {
+            const struct model_frame *frame = &model->frames[model->stacks[stack].first + i];
+            line_open(lines, NULL, '{');
+            line_text(lines, "module", model_text(model, frame->file));
+            line_u64(lines, "offset", frame->line);
+            line_text(lines, "symbol", model_text(model, frame->function));
+            line_open(lines, "source", '[');
+            line_open(lines, NULL, '{');
+            line_text(lines, "function", model_text(model, frame->function));
+            line_text(lines, "file", model_text(model, frame->file));
+            line_u64(lines, "line", frame->line);
+            line_close(lines, '}');
+            line_close(lines, ']');
+            line_close(lines, '}');
+        }
+        line_close(lines, ']');
+        if (model->stacks[stack].count == CG_FRAMES_MAX) line_raw(lines, "truncated", "true");
+    }
+    line_close(lines, '}');
+}
+
+static void write_three(struct lines *lines, const char *key, const uint32_t three[3])
+{
+    char text[40];
+    snprintf(text, sizeof text, "[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", three[0], three[1], three[2]);
+    line_raw(lines, key, text);
+}
+
+/* What the call's work says of it. */
+static void write_launched(struct writer *writer, const struct model_interval *work)
+{
+    struct lines *lines = &writer->lines;
+    line_text(lines, "stream_id", model_text(writer->model, work->stream));
+    if (work->has_bytes) line_u64(lines, "bytes", work->bytes);
+    if (!work->has_grid) return;
+    write_three(lines, "grid", work->grid);
+    write_three(lines, "block", work->block);
+    line_u64(lines, "shared_bytes", work->shared);
+}
+
+static void write_call(struct writer *writer, uint32_t row)
+{
+    struct lines *lines = &writer->lines;
+    const struct model *model = writer->model;
+    const struct model_call *call = &model->calls[row];
+    uint32_t found =
+        call->correlated ? linked(writer->intervals, writer->interval_count, call->correlation) : CG_NONE;
+    const struct model_interval *work = found == CG_NONE ? NULL : &model->intervals[found];
+    bool kernel = work && work->activity == MODEL_KERNEL;
+    cg_str device = call->device != CG_ABSENT ? call->device : work ? work->device : writer->device;
+    line_begin(lines, "op");
+    write_owner(lines, "span_id", writer->nesting.of_call[row]);
+    line_text(lines, "op_name", model_text(model, kernel ? work->name : call->api));
+    line_raw(lines, "shape", "[]");
+    line_word(lines, "dtype", "unknown");
+    line_text(lines, "device", model_text(model, device));
+    line_u64(lines, "duration_ns", (uint64_t)call->end - (uint64_t)call->start);
+    line_u64(lines, "timestamp_ns", since(writer, call->start));
+    line_u64(lines, "input_dense_bytes", 0);
+    write_tid(writer, call->thread);
+    line_text(lines, "api", model_text(model, call->api));
+    if (call->correlated) line_u64(lines, "correlation", call->correlation);
+    if (work) write_launched(writer, work);
+    if (call->error) {
+        line_u64(lines, "error", call->error);
+        line_u64(lines, "requested_bytes", call->requested);
+    }
+    write_stack(writer, call->stack);
+    line_end(lines);
+    model->report->ops++;
+}
+
+/* ---- memory ---- */
+
+static void write_storage(struct writer *writer, uint32_t row, cg_str id, uint64_t bytes, const char *action,
+                          const char *reason, int64_t time)
+{
+    struct lines *lines = &writer->lines;
+    const struct model *model = writer->model;
+    const struct model_storage *storage = &model->storages[row];
+    bool whole = storage->preexisting || reason;
+    line_begin(lines, "memory");
+    line_u64(lines, "timestamp_ns", since(writer, time));
+    line_text(lines, "storage_id", model_text(model, id));
+    line_text(lines, "tensor_id", model_text(model, id));
+    write_owner(lines, "span_id", whole ? CG_NONE : writer->nesting.of_storage[row]);
+    line_text(lines, "device", model_text(model, storage->device));
+    line_u64(lines, "bytes", bytes);
+    line_word(lines, "action", action);
+    line_word(lines, "dtype", "unknown");
+    if (!whole) write_tid(writer, storage->thread);
+    line_text(lines, "address", model_text(model, id));
+    if (reason) line_word(lines, "end_reason", reason);
+    if (storage->preexisting) line_raw(lines, "preexisting", "true");
+    if (strcmp(action, cg_name_ACTION[CG_ACTION_ALLOC]) == 0) write_stack(writer, storage->stack);
+    line_end(lines);
+    model->report->memory++;
+}
+
+/* An allocation at an address that is taken ends what was there; a free of what is not there is none. */
+static bool take_storage(struct writer *writer, struct pair_map *live, uint32_t row)
+{
+    struct model *model = writer->model;
+    const struct model_storage *storage = &model->storages[row];
+    static const char *const alloc = "alloc", *const end = "free";
+    char text[32];
+    int length = snprintf(text, sizeof text, "0x%" PRIx64, storage->address);
+    cg_str id = model_string(model, text, (size_t)length);
+    struct pair_entry *entry;
+    if (id == CG_ABSENT) return false;
+    if (!storage->alloc) {
+        entry = pair_map_find(live, storage->device, id);
+        model->report->losses.unknown_frees += !entry;
+        if (!entry) return true;
+        write_storage(writer, row, id, model->storages[entry->value].bytes, end, NULL, storage->time);
+        pair_map_remove(live, entry);
+        return true;
+    }
+    bool made;
+    entry = pair_map_insert(live, storage->device, id, &made);
+    if (!entry) return false;
+    if (!made) {
+        model->report->losses.missing_frees++;
+        write_storage(writer, entry->value, id, model->storages[entry->value].bytes, end, "address_reused",
+                      storage->time);
+    }
+    entry->value = row;
+    write_storage(writer, row, id, storage->bytes, alloc, NULL, storage->time);
+    return true;
+}
+
+/* By time; of equal times in the order of the file. */
+static bool write_storages(struct writer *writer)
+{
+    const struct model *model = writer->model;
+    uint64_t *times = array_raw(model->storage_count, sizeof *times);
+    uint32_t *order = NULL;
+    struct pair_map live = {0};
+    bool ok = times != NULL;
+    for (size_t i = 0; ok && i < model->storage_count; i++)
+        times[i] = since(writer, model->storages[i].time);
+    ok = ok && order_by_time(times, model->storage_count, &order);
+    for (size_t i = 0; ok && i < model->storage_count; i++)
+        ok = take_storage(writer, &live, ordered_row(order, i));
+    pair_map_free(&live);
+    free(order);
+    free(times);
+    return ok;
+}
+
+static void write_samples(struct writer *writer)
+{
+    struct lines *lines = &writer->lines;
+    const struct model *model = writer->model;
+    for (size_t i = 0; i < model->sample_count; i++) {
+        const struct model_sample *sample = &model->samples[i];
+        line_begin(lines, "device_memory");
+        line_u64(lines, "timestamp_ns", since(writer, sample->time));
+        line_text(lines, "device", model_text(model, sample->device));
+        if (sample->has_free) line_u64(lines, "free_bytes", sample->free);
+        if (sample->has_reserved) line_u64(lines, "reserved_bytes", sample->reserved);
+        line_end(lines);
+    }
+    model->report->device_memory = model->sample_count;
+}
+
+/* ---- device intervals ---- */
+
+static void write_interval(struct writer *writer, const struct model_interval *interval)
+{
+    static const char *const activities[MODEL_ACTIVITY_COUNT] = {"kernel", "memcpy", "memset"};
+    struct lines *lines = &writer->lines;
+    const struct model *model = writer->model;
+    char id[CLOCK_ID_SIZE];
+    uint32_t call =
+        interval->correlated ? linked(writer->calls, writer->call_count, interval->correlation) : CG_NONE;
+    if (interval->end <= interval->start) {
+        model->report->losses.empty_intervals++;
+        return;
+    }
+    line_begin(lines, "device_interval");
+    write_owner(lines, "span_id", call == CG_NONE ? CG_NONE : writer->nesting.of_call[call]);
+    line_text(lines, "device", model_text(model, interval->device));
+    line_text(lines, "stream_id", model_text(model, interval->stream));
+    line_word(lines, "clock_id", clock_id(model, interval->device, id));
+    line_word(lines, "backend", model->tool);
+    line_u64(lines, "start_ns", since(writer, interval->start));
+    line_u64(lines, "duration_ns", (uint64_t)interval->end - (uint64_t)interval->start);
+    line_word(lines, "activity", activities[interval->activity]);
+    line_text(lines, "name", model_text(model, interval->name));
+    if (interval->correlated) line_u64(lines, "correlation", interval->correlation);
+    if (interval->has_bytes) line_u64(lines, "bytes", interval->bytes);
+    line_end(lines);
+    model->report->device_intervals++;
+}
+
+/* ---- all of it ---- */
+
+static void find_device(struct writer *writer)
+{
+    const struct model *model = writer->model;
+    if (model->interval_count > 0)
+        writer->device = model->intervals[0].device;
+    else if (model->storage_count > 0)
+        writer->device = model->storages[0].device;
+    else
+        writer->device = model_string(writer->model, "cpu", 3);
+}
+
+static void write_terminal(struct writer *writer)
+{
+    struct lines *lines = &writer->lines;
+    bool cut = writer->model->report->cut;
+    line_begin(lines, "terminal");
+    line_word(lines, "outcome", cg_name_OUTCOME[cut ? CG_OUTCOME_FAILED : CG_OUTCOME_COMPLETE]);
+    line_u64(lines, "timestamp_ns", writer->total);
+    if (cut) line_word(lines, "reason", cut_reason);
+    line_end(lines);
+}
+
+static bool write_all(struct writer *writer)
+{
+    struct model *model = writer->model;
+    find_times(writer);
+    find_device(writer);
+    writer->stack_shown = array_zeroed(model->stack_count, 1);
+    if (writer->device == CG_ABSENT || !writer->stack_shown || !make_links(writer) ||
+        !nesting_make(model, &writer->nesting))
+        return false;
+    write_meta(writer);
+    write_whole(writer, ROOT, "file", false);
+    write_whole(writer, MEASURED, "converted", true);
+    write_spans(writer);
+    for (uint32_t i = 0; i < model->call_count; i++)
+        write_call(writer, i);
+    if (!write_storages(writer)) return false;
+    write_samples(writer);
+    for (size_t i = 0; i < model->interval_count; i++)
+        write_interval(writer, &model->intervals[i]);
+    write_span_end(&writer->lines, MEASURED, writer->total);
+    write_span_end(&writer->lines, ROOT, writer->total);
+    write_terminal(writer);
+    return true;
+}
+
+int model_write(struct model *model, json_sink *sink, void *context, struct cg_error *error)
+{
+    struct writer writer = {.model = model, .lines = {.sink = sink, .context = context}};
+    bool ok = write_all(&writer);
+    ok = lines_finish(&writer.lines) && ok;
+    int failure = writer.lines.failure;
+    nesting_free(&writer.nesting);
+    free(writer.calls);
+    free(writer.intervals);
+    free(writer.stack_shown);
+    if (ok) return 0;
+    return failure ? cg_fail(error, CG_EXIT_IO, "the trace cannot be written: %s", strerror(failure))
+                   : cg_out_of_memory(error);
+}
