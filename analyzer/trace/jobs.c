@@ -7,13 +7,16 @@
 /* Some 10,000 records: what is made of them takes a hundred times as long as a thread takes to begin. */
 enum { BYTES_WORTH_THREADS = 2 << 20 };
 
-unsigned jobs_threads(uint64_t trace_bytes, unsigned asked)
+unsigned jobs_processors(void)
 {
     cpu_set_t processors;
+    return sched_getaffinity(0, sizeof processors, &processors) == 0 ? (unsigned)CPU_COUNT(&processors) : 1;
+}
+
+unsigned jobs_threads(uint64_t trace_bytes, unsigned asked)
+{
     unsigned threads = asked > 0 ? asked : 1;
-    if (asked == 0 && trace_bytes >= BYTES_WORTH_THREADS &&
-        sched_getaffinity(0, sizeof processors, &processors) == 0)
-        threads = (unsigned)CPU_COUNT(&processors);
+    if (asked == 0 && trace_bytes >= BYTES_WORTH_THREADS) threads = jobs_processors();
     return threads < JOBS_THREADS_MAX ? threads : JOBS_THREADS_MAX;
 }
 

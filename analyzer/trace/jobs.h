@@ -12,6 +12,9 @@ struct job {
     void *context;
 };
 
+/* Processors that this process may use; 1 when that cannot be said. */
+unsigned jobs_processors(void);
+
 /* How many threads jobs over a trace get: as many as were asked for; with 0 for a trace of few bytes one,
  * else one for each processor that this process may use. At most JOBS_THREADS_MAX. */
 enum { JOBS_THREADS_MAX = 8 };

@@ -2,12 +2,12 @@
  * batch of its own, and takes the records of the batch into the trace when those of all blocks before are
  * there. So the trace, and which defect is found, are the same for any number of threads. */
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "analyzer/trace/jobs.h"
 #include "analyzer/trace/take.h"
 
 /* Decoding a block takes twice the time of taking its records, so more threads would wait for their turn. */
@@ -132,11 +132,9 @@ static void *help(void *worker)
 
 static unsigned threads_wanted(const struct loader *loader)
 {
-    cpu_set_t processors;
     if (loader->options.threads > 0) return loader->options.threads;
-    if (sched_getaffinity(0, sizeof processors, &processors) != 0) return 1;
-    int count = CPU_COUNT(&processors);
-    return count < THREADS_DEFAULT_MOST ? (unsigned)count : THREADS_DEFAULT_MOST;
+    unsigned count = jobs_processors();
+    return count < THREADS_DEFAULT_MOST ? count : THREADS_DEFAULT_MOST;
 }
 
 /* As many as there can be: without them it takes longer. */
