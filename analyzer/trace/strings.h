@@ -56,20 +56,10 @@ cg_str strings_find(const struct cg_strings *strings, const char *bytes, size_t 
  * strings_intern() makes that again from all texts. */
 void strings_finish(struct cg_strings *strings);
 
-/* Ask for what a search for this hash will read first, then, and last: each when what comes before is there.
- */
-static inline void strings_prefetch_slot(const struct cg_strings *strings, uint32_t hash)
+/* Asks for the place where the search will begin, which in a large table is a cache miss. */
+static inline void strings_prefetch(const struct cg_strings *strings, uint32_t hash)
 {
     __builtin_prefetch(&strings->slots[hash & strings->slot_mask]);
-}
-static inline void strings_prefetch_place(const struct cg_strings *strings, uint32_t hash)
-{
-    __builtin_prefetch(&strings->offset[(cg_str)strings->slots[hash & strings->slot_mask]]);
-}
-static inline void strings_prefetch_text(const struct cg_strings *strings, uint32_t hash)
-{
-    cg_str number = (cg_str)strings->slots[hash & strings->slot_mask];
-    __builtin_prefetch(strings->bytes + strings->offset[number]);
 }
 
 static inline struct cg_text strings_text(const struct cg_strings *strings, cg_str string)

@@ -30,18 +30,12 @@ bool decoder_keep_strings(struct decoder *decoder)
     return true;
 }
 
-/* Each look-up in large tables misses the cache three times, one after the other: for the slot, for where the
- * text of its number lies, and for that text. So they are asked for well ahead, one step after the other. */
 static bool resolve_texts(struct texts *texts, struct cg_strings *strings)
 {
-    enum { STEP = 8 };
+    enum { AHEAD = 16 };
     for (size_t i = 1; i < texts->count; i++) {
         struct text *text = &texts->text[i];
-        if (i + 3 * STEP < texts->count) {
-            strings_prefetch_slot(strings, text[3 * STEP].hash);
-            strings_prefetch_place(strings, text[2 * STEP].hash);
-            strings_prefetch_text(strings, text[STEP].hash);
-        }
+        if (i + AHEAD < texts->count) strings_prefetch(strings, text[AHEAD].hash);
         if (text->number == CG_ABSENT &&
             (text->number = strings_intern(strings, text->hash, text->bytes, text->length)) == CG_ABSENT)
             return false;
