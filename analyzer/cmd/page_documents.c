@@ -23,13 +23,20 @@ struct questions {
 
 static void emit_page_overview(struct json_doc *doc, const void *object)
 {
-    const struct question *question = object;
-    struct overview overview = {.input = question->input};
+    const struct command_input *input = ((const struct question *)object)->input;
+    struct overview overview = {.input = input};
+    struct oom_view failures;
     struct cg_error error;
-    if (rankings_make(&question->input->evidence, &overview.rankings, &error) == 0)
+    bool good = rankings_make(&input->evidence, &overview.rankings, &error) == 0;
+    if (good && input->trace->out_of_memory_count > 0) {
+        good = oom_view_make(input->trace, &input->evidence, &failures);
+        if (good) overview.oom = &failures;
+    }
+    if (good)
         emit_overview(doc, &overview);
     else
         doc_fail(doc, ENOMEM);
+    if (overview.oom) oom_view_free(&failures);
     rankings_free(&overview.rankings);
 }
 

@@ -106,8 +106,10 @@ def traces(folder):
     for record in changed:
         if record['kind'] == 'op' and record['op_name'] == 'gemm':
             record['duration_ns'] *= 2
+    at = SMALL.index(end('g', 120))
+    starved = [*SMALL[:at], op('g', 'cuMemAlloc', 370, 5, api='cuMemAlloc_v2', error=2, requested_bytes=900000, tid=7), *SMALL[at:]]
     return dict(
-        small=folder.put('small.jsonl', records), failed=folder.put('failed.jsonl', open_ended),
+        starved=folder.put('starved.jsonl', region(*starved, terminal=END, contract=CONTRACT)), small=folder.put('small.jsonl', records), failed=folder.put('failed.jsonl', open_ended),
         invalid=folder.put('invalid.jsonl', region(start('z', 'nobody', 'lost', 300), memory('free', 400, 'n', 5), terminal=END)),
         empty=folder.put('empty.jsonl', region()), bare=folder.put('bare.jsonl', [meta(), complete()]), hostile=folder.put('hostile.jsonl', hostile()),
         vast=folder.put('vast.jsonl', large_numbers()), many=folder.put('many.jsonl', many(60000)), slower=folder.put('slower.jsonl', changed))

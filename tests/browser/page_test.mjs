@@ -113,6 +113,41 @@ for (const [name, word] of [['small', 'Complete capture'], ['failed', 'Failed ca
     await noFaults(page, 'figures');
 }
 
+// ---- out of memory ----
+
+{
+    const page = await open(browser, path('starved'));
+    // 900000 asked for at 370 with 880000 free by the sample at 400; alive are 4096 (which has a stack), 2048 and 1024.
+    const banner = (await shown(page, '.banner').innerText()).replace(/\s+/g, ' ');
+    ok(['An allocation failed', '878.9 KiB asked for by cuMemAlloc in', '/ backward', 'with 859.4 KiB free', 'run_layer (4.000 KiB of 7.000 KiB)'].every((words) => banner.includes(words)), 'the overview says what failed', banner);
+    await shown(page, '.banner button').click();
+    await page.waitForFunction(() => document.documentElement.dataset.shown === 'memory');
+    equal(await shown(page, 'section h2').first().innerText(), 'Out of memory', 'its button leads to who held the memory, which stands first there');
+    const failure = shown(page, '.failure');
+    ok((await failure.innerText()).includes('More was asked for than was free.'), 'and why it failed');
+    equal(await failure.locator('.parts li').allInnerTexts(), ['live storages 7.000 KiB (0.7 %)', 'in use, in no storage 110.2 KiB (11.3 %)', 'free 859.4 KiB (88.0 %)'], 'what the device held');
+    const held = async (caption) => (await table(page, caption)).map((row) => [row.name ?? row.storage_id, row.bytes]);
+    equal(await held('Alive then, by call site'), [['run_layer', 4096], ['cuMemAlloc', 3072]], 'who held it, by call site');
+    equal((await held('Alive then, by span')).map(([name, size]) => [name.split(' / ').at(-1), size]), [['forward', 5120], ['backward', 2048]], 'by span');
+    equal(await held('Alive then, by category'), [['activation', 6144], ['parameter', 1024]], 'by category');
+    equal(await held('Largest storages alive then'), [['a', 4096], ['c', 2048], ['b', 1024]], 'the largest ones');
+    equal((await table(page, 'What happened before it, the latest first')).slice(0, 2).map((row) => [row.event, row.bytes]), [['alloc', 2048], ['operation', 4096]], 'what came before');
+    await noFaults(page, 'out of memory');
+}
+
+// ---- busy and idle ----
+
+{
+    const page = await open(browser, path('small'), { hash: '#tab=gpu' });
+    const idle = shown(page, '[data-kind=idle]');
+    await idle.locator('.parts').waitFor();
+    // 300, 80, 500 and 2000 ns that do not overlap.
+    ok((await idle.locator('.parts li').first().innerText()).startsWith('busy 2.880 µs'), 'busy by hand', await idle.innerText());
+    ok((await idle.innerText()).includes('without anchors of its clock'), 'no cause where the clocks cannot be compared');
+    ok((await shown(page, '[data-kind=suspects]').innerText()).includes('No record breaks a rule'), 'no suspects');
+    await noFaults(page, 'busy and idle');
+}
+
 // The command that the page gives for a selected name, and the rows that it shows of it.
 {
     const page = await open(browser, path('small'), { hash: '#tab=costs&name=gemm' });
@@ -121,7 +156,7 @@ for (const [name, word] of [['small', 'Complete capture'], ['failed', 'Failed ca
     ok(line.endsWith('--kind spans --label gemm'), 'a command for the selection', line);
     const words = line.split(' ').slice(1);
     const rows = JSON.parse(execFileSync(config.program, words, { encoding: 'utf8' })).result.rows;
-    const mine = (await table(page, 'rows', '[data-kind=spans]')).filter((row) => row.name === 'gemm');
+    const mine = (await table(page, 'Spans one by one', '[data-kind=spans]')).filter((row) => row.name === 'gemm');
     equal(mine.map((row) => row.id).sort(), rows.map((row) => row.id).sort(), 'its rows are those on the page');
     equal(await shown(page, 'tr[aria-selected=true]').evaluateAll((all) => [...new Set(all.map((row) => row.dataset.name))]), ['gemm'], 'which are marked');
     await noFaults(page, 'selection command');
@@ -345,7 +380,7 @@ async function saved(page, click) {
 {
     const page = await open(browser, path('reported'), { hash: '#tab=gpu' });
     await shown(page, '[data-kind=gpu-kernels] table').first().waitFor();
-    const rows = await table(page, 'rows', '[data-kind=gpu-kernels]');
+    const rows = await table(page, 'Kernels of the reports', '[data-kind=gpu-kernels]');
     equal(rows.map((row) => [row.name, row.total_ns]), config.gpu_kernels.rows.map((row) => [row.name, row.total_ns]), 'GPU: the kernels of a report');
     equal(rows.map((row) => row.name), ['gemm', 'relu'], 'GPU: in the order of their time');
     ok((await page.locator('.selection code').innerText()) === 'cg-analyze query . --kind gpu-status', 'a page in a bundle names the bundle by where it lies');

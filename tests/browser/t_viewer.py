@@ -57,6 +57,9 @@ for kind in sorted(documents & kinds):
             value.pop('limit', None)
     equal(found, expected, f'document {kind} is the answer of the query')
 
+overview = answer(TRACES['starved'], 'overview')
+equal((json.loads(parts(PAGES['starved'])['doc-overview'])['out_of_memory'], overview['out_of_memory']['total']), (overview['out_of_memory'], 1), 'the overview with its failed allocation')
+
 # ---- levels of detail ----
 small_page = view(TRACES['many'], folder('many-small.html'), '--max-size', str(1 << 20))
 whole, cut = (json.loads(parts(page)['head'])['timeline'] for page in (PAGES['many'], small_page))

@@ -30,7 +30,7 @@ export async function costsTab() {
             views.push(section(heading, note('Not on the page: ', run.head.counts.spans > 0 ? 'too long for it, or without a complete capture.' : 'nothing was recorded.'), commandElement(queryCommand(kind))));
             continue;
         }
-        views.push(el('section', { 'data-kind': kind }, el('h2', {}, heading), documentView(document, queryCommand(kind)), commandElement(queryCommand(kind))));
+        views.push(el('section', { 'data-kind': kind }, el('h2', {}, heading), documentView(document, queryCommand(kind), heading), commandElement(queryCommand(kind))));
     }
     return el('div', {}, section('By name', note('Every span, operation and device interval of the capture is in these sums. Self time is what no slice below it on its thread covers. Device clocks are never added.'), sums(rows)), views);
 }

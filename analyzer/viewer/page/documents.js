@@ -14,7 +14,11 @@ function isBounded(value) {
     return value !== null && typeof value === 'object' && Array.isArray(value.rows);
 }
 
-function plain(value) {
+function plain(value, key) {
+    return key !== 'suspects' && plainValue(value);
+}
+
+function plainValue(value) {
     return value === null || typeof value !== 'object' || (Array.isArray(value) ? !isRows(value) : !isFamily(value) && Object.values(value).every((inner) => inner === null || typeof inner !== 'object'));
 }
 
@@ -28,8 +32,34 @@ export function definitions(entries) {
     }));
 }
 
+// What members say in sentences: a paragraph each, however long.
+function sentences(key, value) {
+    if (key === 'definition' && typeof value === 'string') return note(value);
+    if (key === 'notes' && Array.isArray(value)) return value.map((line) => note(line));
+    return null;
+}
+
+// A kind that left no record out says so in a line.
+function nothingSuspect(key, value) {
+    if (key !== 'suspects' || value === null || typeof value !== 'object') return null;
+    const tallies = value.count === undefined ? Object.values(value) : [value];
+    if (!tallies.every((tally) => Number(tally?.count) === 0)) return null;
+    return note(`Of ${count(tallies.reduce((sum, tally) => sum + Number(tally.records), 0))} records none was left out as suspect.`);
+}
+
+// Of a page of rows: the table's own line says how many there are.
+const PAGING = new Set(['displayed', 'limit', 'matched', 'next_offset', 'offset', 'truncated', 'total']);
+
+// Members that are one value each, then the sentences.
+function values(entries) {
+    const facts = entries.filter(([key, value]) => sentences(key, value) === null);
+    return [facts.length ? definitions(facts) : null, entries.map(([key, value]) => sentences(key, value) ?? [])];
+}
+
 // One member of a document, with its heading; `rest` is the command that shows what was left out.
 export function valueView(key, value, rest) {
+    const nothing = nothingSuspect(key, value);
+    if (nothing) return nothing;
     if (isRows(value)) return new Table(value, { caption: title(key), rest }).element;
     if (isBounded(value)) {
         if (value.rows.length === 0) return note(title(key) + ': none' + (value.reason ? ' (' + value.reason + ')' : ''));
@@ -53,23 +83,26 @@ function isFamily(value) {
     return keys !== '' && members.every((member) => Object.keys(member).join() === keys && Object.values(member).every((inner) => inner === null || typeof inner !== 'object'));
 }
 
-export function documentView(document, rest) {
+// heading: what the rows of a document are called that is a page of rows.
+export function documentView(document, rest, heading = 'rows') {
     if (document === null || typeof document !== 'object') return note('nothing was recorded');
     if (isBounded(document)) {
-        const { rows, ...others } = document;
-        return el('div', {}, valueView('rows', document, rest), definitions(Object.entries(others).filter(([, value]) => plain(value))));
+        const others = Object.entries(document).filter(([key]) => key !== 'rows' && !PAGING.has(key));
+        return el('div', {}, valueView(heading, document, rest), values(others.filter(([key, value]) => plain(value, key))),
+            others.filter(([key, value]) => !plain(value, key)).map(([key, value]) => valueView(key, value, rest)));
     }
     const simple = [];
     const rich = [];
-    for (const [key, value] of Object.entries(document)) (plain(value) ? simple : rich).push([key, value]);
-    return el('div', {}, simple.length ? definitions(simple) : null, rich.map(([key, value]) => valueView(key, value, rest)));
+    for (const [key, value] of Object.entries(document)) (plain(value, key) ? simple : rich).push([key, value]);
+    return el('div', {}, values(simple), rich.map(([key, value]) => valueView(key, value, rest)));
 }
 
 // The answer of a kind of query, with the command that gives it.
-export function queryView(kind, heading, document) {
+export function queryView(kind, heading, document, view = documentView) {
     const command = queryCommand(kind);
-    return el('section', { 'data-kind': kind }, el('h2', {}, heading ?? title(kind.replace(/-/g, ' '))),
-        document === null ? note('This answer is not on the page: it is too long for it. The command gives it.') : documentView(document, command),
+    const text = heading ?? title(kind.replace(/-/g, ' '));
+    return el('section', { 'data-kind': kind }, el('h2', {}, text),
+        document === null ? note('This answer is not on the page: it is too long for it. The command gives it.') : view(document, command, text),
         commandElement(command));
 }
 

@@ -43,8 +43,12 @@ export function unitOf(key) {
     if (/(^|_)ns$/.test(key)) return 'ns';
     if (/bytes_per_second$/.test(key)) return 'rate';
     if (/(^|_)bytes($|_)/.test(key)) return 'bytes';
+    if (/(^|_)share($|_)/.test(key)) return 'share';
     return '';
 }
+
+// Paths go from the outside in, frames from the inside out.
+const SEPARATORS = { span_path: ' / ', frames: ' ← ' };
 
 // A value of a document, with the unit that its key names.
 export function valueText(key, value) {
@@ -55,9 +59,11 @@ export function valueText(key, value) {
         if (unit === 'ns') return duration(value);
         if (unit === 'rate') return bytes(value) + '/s';
         if (unit === 'bytes') return bytes(value);
-        return Number.isInteger(Number(value)) ? count(value) : String(value);
+        if (unit === 'share') return percent(value, 1);
+        return Number.isInteger(Number(value)) ? count(value) : String(Number(Number(value).toPrecision(5)));
     }
-    if (Array.isArray(value)) return value.map((item) => valueText('', item)).join(', ');
+    if (Array.isArray(value) && value.length === 0) return 'none';
+    if (Array.isArray(value)) return value.map((item) => valueText('', item)).join(SEPARATORS[key] ?? ', ');
     if (typeof value === 'object')
         return Object.entries(value).map(([inner, item]) => title(inner) + ' ' + valueText(inner, item)).join(', ');
     return value;

@@ -6,6 +6,7 @@ import { allBlocks, blockAt, isLive, paintBlocks, placeBlocks } from './blocks.j
 import { curveNote, drawCurve, groupsAt, memoryCurve, peakOf, pointAt } from './curve.js';
 import { definitions, queryView, shownOf } from './documents.js';
 import { bytes, count, duration, tickText } from './format.js';
+import { failuresView } from './failures.js';
 import { axisSteps, CanvasPainter, colors, FONT, SvgPainter } from './paint.js';
 import { change, onChange, option, setOption, state } from './state.js';
 import { Table } from './table.js';
@@ -161,7 +162,7 @@ function lifetimesSection(curve, blocks) {
         short.length ? list(short, 'Freed soonest', { key: 'lived_ns', down: false }) : null);
 }
 
-const KINDS_OF_MEMORY = [['oom', 'Out of memory'], ['peak', 'At the peak'], ['leaks', 'Leaks'], ['temporaries', 'Temporaries'], ['churn', 'Churn'], ['ledger', 'Ledger']];
+const KINDS_OF_MEMORY = [['peak', 'At the peak'], ['leaks', 'Leaks'], ['temporaries', 'Temporaries'], ['churn', 'Churn'], ['ledger', 'Ledger']];
 
 async function furtherKinds() {
     const kinds = KINDS_OF_MEMORY.filter(([kind]) => run.head.documents.includes(kind));
@@ -171,16 +172,21 @@ async function furtherKinds() {
 export async function memoryTab() {
     const curve = await memoryCurve();
     const peak = await peakOf();
-    if (!curve.about.present && curve.samples.length === 0) return note('Neither storages nor samples of device memory were recorded.');
+    const outOfMemory = await answer('oom');
+    const failed = queryView('oom', 'Out of memory', outOfMemory, failuresView);
+    const first = Number(outOfMemory?.matched) > 0;
+    if (!curve.about.present && curve.samples.length === 0)
+        return el('div', {}, note('Neither storages nor samples of device memory were recorded.'), failed);
     const blocks = await allBlocks();
     const samples = curve.samples.length ? new Table(curve.samples, { caption: 'Samples of device memory', total: curve.about.samples, rest: queryCommand('memory') }).element : null;
     return el('div', {},
         peak ? definitions(Object.entries(peak)) : null,
+        first ? failed : null,
         curve.size ? curveSection(curve, peak) : null,
         curve.size ? cursorSection(curve, blocks, peak) : null,
         curve.about.present ? contributors(curve) : null,
         blocks.length ? blocksSection(curve, blocks) : null,
         blocks.length ? lifetimesSection(curve, blocks) : null,
         samples ? section('Physical memory', samples) : note('The memory in use on the devices was not sampled.'),
-        await furtherKinds(), note(count(curve.about.storages) + ' storages in all.'), commandElement(queryCommand('memory')));
+        await furtherKinds(), first ? null : failed, note(count(curve.about.storages) + ' storages in all.'), commandElement(queryCommand('memory')));
 }

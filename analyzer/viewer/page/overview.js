@@ -3,6 +3,7 @@ import { analyze, answer, queryCommand, run } from './data.js';
 import { button, commandElement, el, nameElement, note, section } from './dom.js';
 import { bytes, count, duration, title, valueText } from './format.js';
 import { definitions, queryView, valueView } from './documents.js';
+import { failuresBanner } from './failures.js';
 import { change } from './state.js';
 import { Table } from './table.js';
 
@@ -57,7 +58,7 @@ async function healthView() {
 // Kinds of query that no other tab shows.
 const SHOWN_ELSEWHERE = new Set(['overview', 'health', 'slowest-host', 'slowest-device', 'heaviest', 'spans', 'tensors', 'tensor-stats', 'gradients',
     'capabilities', 'gpu-status', 'gpu-correlation', 'gpu-phases', 'gpu-kernels', 'gpu-attribution-gaps', 'kernels', 'copies', 'api', 'activations',
-    'oom', 'leaks', 'temporaries', 'peak', 'churn', 'ledger']);
+    'oom', 'leaks', 'temporaries', 'peak', 'churn', 'ledger', 'idle', 'suspects']);
 
 async function furtherAnswers() {
     const kinds = run.head.documents.filter((kind) => !SHOWN_ELSEWHERE.has(kind));
@@ -72,6 +73,7 @@ export async function overviewTab() {
         el('p', { class: 'status ' + status.class, role: 'status' }, el('strong', {}, status.word),
             run.head.run.reason ? [': ', nameElement(run.head.run.reason, 400)] : null),
         overview.timing_unavailable_reason ? note(overview.timing_unavailable_reason) : null,
+        failuresBanner(overview.out_of_memory),
         cards(overview),
         section('What the capture can say', matrix(overview.capabilities)),
         listOf('Findings', overview.findings, (row) => [el('span', { class: 'level ' + row.qualification }, row.qualification ?? ''), ' ', row.summary ?? valueText('', row)]),

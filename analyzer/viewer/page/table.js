@@ -104,11 +104,11 @@ export class Table {
         this.head.querySelector('[data-key="' + CSS.escape(key) + '"]')?.focus();
     }
     drawHead() {
+        this.numeric = new Set(this.columns.map((column) => column.key).filter((key) => this.rows.some((row) => typeof row[key] === 'number' || typeof row[key] === 'bigint')));
         replace(this.head, this.columns.map((column) => {
             const active = this.sort?.key === column.key;
             const text = column.label ?? title(column.key);
-            const number = this.rows.some((row) => typeof row[column.key] === 'number' || typeof row[column.key] === 'bigint');
-            return el('th', { scope: 'col', class: number ? 'number' : null, 'aria-sort': active ? (this.sort.down ? 'descending' : 'ascending') : null },
+            return el('th', { scope: 'col', class: this.numeric.has(column.key) ? 'number' : null, 'aria-sort': active ? (this.sort.down ? 'descending' : 'ascending') : null },
                 button(text + (active ? (this.sort.down ? ' ▾' : ' ▴') : ''), () => this.sortBy(column.key), { 'data-key': column.key }));
         }));
     }
@@ -118,8 +118,9 @@ export class Table {
         const number = typeof raw === 'number' || typeof raw === 'bigint';
         if (value instanceof Node) return el('td', {}, value);
         const exact = number && unitOf(column.key) ? String(raw) + (unitOf(column.key) === 'ns' ? ' ns' : ' bytes') : null;
-        return el('td', { class: number ? 'number' : null, title: exact, 'data-key': column.key, 'data-value': number ? String(raw) : null },
-            typeof raw === 'string' ? nameElement(value) : value);
+        const kind = this.numeric.has(column.key) ? 'number' : column.wide || Array.isArray(raw) ? 'wide' : null;
+        return el('td', { class: kind, title: exact, 'data-key': column.key, 'data-value': number ? String(raw) : null },
+            typeof raw === 'string' ? nameElement(value, column.wide ? 1000 : 120) : value);
     }
     drawRow(row) {
         const name = rowName(row);
