@@ -67,39 +67,39 @@ static bool unusual_end(struct batch *batch, const char *line, const char **end)
     return true;
 }
 
-/* One line; batch->next is set behind its line feed. */
-static inline bool decode_line(struct batch *batch)
+/* One line: what follows it, NULL when it has a defect. */
+static inline const char *decode_line(struct batch *batch, const char *line)
 {
-    const char *line = batch->next, *begin = line, *end;
+    const char *begin = line, *end;
     batch->line++;
     if (__builtin_expect(*line != '{', 0)) {
-        if (!unusual_start(batch, line, &begin)) return false;
-        if (begin == NULL) {
-            batch->next = (const char *)rawmemchr(line, '\n') + 1;
-            return true;
-        }
+        if (!unusual_start(batch, line, &begin)) return NULL;
+        if (begin == NULL) return (const char *)rawmemchr(line, '\n') + 1;
     }
     struct waiting *waiting = (struct waiting *)(void *)(batch->records + batch->used);
     waiting->text = begin;
     waiting->line = batch->line;
     waiting->kind = CG_KIND_COUNT;
-    if ((end = decode_record(&batch->decoder, begin, &waiting->kind, &waiting->record)) == NULL)
-        return end_with(batch, line, waiting->kind);
-    if (__builtin_expect(*end != '\n', 0) && !unusual_end(batch, line, &end)) return false;
-    batch->next = end + 1;
-    batch->used =
-        (size_t)((char *)&waiting->record.value[schema_objects[waiting->kind].count] - batch->records);
-    return true;
+    end = decode_record(&batch->decoder, begin, &waiting->kind, &waiting->record);
+    if (__builtin_expect(end == NULL, 0)) {
+        end_with(batch, line, waiting->kind);
+        return NULL;
+    }
+    if (__builtin_expect(*end != '\n', 0) && !unusual_end(batch, line, &end)) return NULL;
+    const union value *values_end = waiting->record.value + schema_objects[waiting->kind].count;
+    batch->used = (size_t)((const char *)values_end - batch->records);
+    return end + 1;
 }
 
 bool batch_decode(struct batch *batch)
 {
-    const char *end = batch->block.lines + batch->block.length;
+    const char *line = batch->next, *end = batch->block.lines + batch->block.length;
     batch->used = 0;
     batch->defect.text = NULL;
-    if (!decoder_begin(&batch->decoder)) return end_with(batch, batch->next, CG_KIND_COUNT);
-    while (batch->next < end && batch->used + sizeof(struct waiting) <= RECORDS &&
+    if (!decoder_begin(&batch->decoder)) return end_with(batch, line, CG_KIND_COUNT);
+    while (line < end && batch->used + sizeof(struct waiting) <= RECORDS &&
            batch->decoder.allocated < ALLOCATED)
-        if (!decode_line(batch)) return false;
-    return batch->next < end;
+        if ((line = decode_line(batch, line)) == NULL) return false;
+    batch->next = line;
+    return line < end;
 }

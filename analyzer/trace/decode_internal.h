@@ -175,7 +175,8 @@ const char *decode_unusual_string(struct decoder *decoder, const char *at, uint3
 
 /* The string at a quote. Where its text is that of the string before it, as tensor_id is often the
  * storage_id, it is the same string. */
-static inline const char *decode_quoted(struct decoder *decoder, const char *at, uint32_t *string)
+static inline __attribute__((always_inline)) const char *decode_quoted(struct decoder *decoder,
+                                                                       const char *at, uint32_t *string)
 {
     if ((differing_bytes(decoder->last_string.text, at) & decoder->last_string.mask) == 0) {
         *string = decoder->last_string.position;

@@ -259,16 +259,20 @@ static struct step unexpected_member(struct decoder *decoder, const char *at, bo
     return step;
 }
 
+static __attribute__((noinline)) bool missing_field(struct decoder *decoder, const struct layout *layout,
+                                                    uint32_t missing)
+{
+    decoder->field = layout->schema->fields[__builtin_ctz(missing)].key;
+    decode_fail(decoder, NULL, "missing, but required");
+    return false;
+}
+
 /* What missing fields stand for, and whether they may be missing. */
-static bool finish_object(struct decoder *decoder, const struct layout *layout, struct record *record,
-                          uint32_t seen)
+static inline bool finish_object(struct decoder *decoder, const struct layout *layout, struct record *record,
+                                 uint32_t seen)
 {
     uint32_t missing = layout->required & ~seen;
-    if (missing != 0) {
-        decoder->field = layout->schema->fields[__builtin_ctz(missing)].key;
-        decode_fail(decoder, NULL, "missing, but required");
-        return false;
-    }
+    if (__builtin_expect(missing != 0, 0)) return missing_field(decoder, layout, missing);
     for (uint32_t left = layout->stored & ~record->present; left != 0; left &= left - 1)
         record->value[__builtin_ctz(left)] = (union value){0};
     for (uint32_t left = layout->defaults & ~seen; left != 0; left &= left - 1) {
