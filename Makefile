@@ -53,6 +53,8 @@ $(BUILD)/pic/%.o: %.c
 ifneq ($(filter x86_64%,$(MACHINE)),)
 $(BUILD)/obj/analyzer/trace/members_avx2.o: ALL_CFLAGS += -mavx2 -mbmi -mbmi2
 endif
+# Loops that are nothing but vectors.
+$(BUILD)/obj/analyzer/trace/index_check.o: OPT = -O3 -g
 # cuda.h renames functions with macros; the hooks name symbols, and take those macros back.
 $(BUILD)/gen/cuda_undef.h: $(CUDA_INCLUDE)/cuda.h
 	@mkdir -p $(@D)

@@ -168,7 +168,8 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     struct command_input input;
     int status = document_check_format(arguments, "an export's description", false, error);
     if (status == 0) status = take_arguments(arguments, &made, error);
-    struct input_needs needs = {.extras = true, .threads = argument_threads(arguments)};
+    struct input_needs needs = {
+        .extras = true, .threads = argument_threads(arguments), .index = command_index_use(arguments)};
     if (status == 0) status = command_input_open(arguments->input, needs, &input, error);
     if (status != 0) return status;
     made.input = &input;
@@ -205,6 +206,7 @@ static const struct option_spec options[] = {
      .words = table_words},
     OPTION_FORMAT,
     OPTION_THREADS,
+    OPTION_INDEX,
 };
 static const struct command_example examples[] = {
     {"cg-analyze export run.jsonl --to chrome -o run.json", "a timeline for the Perfetto UI"},

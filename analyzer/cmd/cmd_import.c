@@ -11,7 +11,8 @@ static int run(const struct arguments *arguments, struct cg_error *error)
 {
     struct command_input input;
     struct input_needs needs = {.parts = EVIDENCE_NODES | EVIDENCE_EDGES,
-                                .threads = argument_threads(arguments)};
+                                .threads = argument_threads(arguments),
+                                .index = command_index_use(arguments)};
     int status = command_input_open(arguments->input, needs, &input, error);
     if (status != 0) return status;
     struct document document = {.order = DOC_DECLARED, .emit = emit, .object = &input};
@@ -20,7 +21,7 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     return status;
 }
 
-static const struct option_spec options[] = {OPTION_OUTPUT, OPTION_THREADS};
+static const struct option_spec options[] = {OPTION_OUTPUT, OPTION_THREADS, OPTION_INDEX};
 static const struct command_example examples[] = {
     {"cg-analyze import step10.jsonl -o step10-evidence.json", "derive the evidence of one capture"},
     {"zstd -dc big.jsonl.zst | cg-analyze import - | jq .health", "read standard input, look at its health"},

@@ -325,7 +325,8 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     struct cg_trace *again = NULL;
     /* Standard input cannot be read again, so its extra fields are kept at once. */
     bool once = arguments->input && strcmp(arguments->input, "-") == 0;
-    struct input_needs needs = {.extras = once, .threads = argument_threads(arguments)};
+    struct input_needs needs = {
+        .extras = once, .threads = argument_threads(arguments), .index = command_index_use(arguments)};
     status = command_input_open(arguments->input, needs, &input, error);
     if (status != 0) return status;
     if (input.out_of_memory_count > 0 && !once) status = command_input_extras(&input, &again, error);
@@ -336,7 +337,7 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     return status;
 }
 
-static const struct option_spec options[] = {OPTION_OUTPUT, OPTION_FORMAT, OPTION_THREADS};
+static const struct option_spec options[] = {OPTION_OUTPUT, OPTION_FORMAT, OPTION_THREADS, OPTION_INDEX};
 static const struct command_example examples[] = {
     {"cg-analyze overview", "look at the newest trace in this directory"},
     {"cg-analyze overview step10.jsonl --format json | jq .capabilities", "what the capture can say"},

@@ -111,6 +111,7 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     struct command_input input;
     struct input_needs needs = query.kind->needs;
     needs.threads = argument_threads(arguments);
+    needs.index = command_index_use(arguments);
     status = command_input_open(arguments->input, needs, &input, error);
     if (status != 0) return status;
     query.input = &input;
@@ -188,6 +189,7 @@ static const struct option_spec options[] = {
     OPTION_OUTPUT,
     OPTION_FORMAT,
     OPTION_THREADS,
+    OPTION_INDEX,
 };
 static const struct command_example examples[] = {
     {"cg-analyze query run.jsonl --kind leaks --after-steps 2 --suppressions known.txt",

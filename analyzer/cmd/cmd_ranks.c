@@ -59,14 +59,16 @@ static int run(const struct arguments *arguments, struct cg_error *error)
                                       .collective = argument(arguments, "collective")->text,
                                       .clock_error_known = clock->given,
                                       .clock_error_ns = clock->number};
+    struct input_needs needs = {
+        .extras = true, .threads = argument_threads(arguments), .index = command_index_use(arguments)};
     struct query query = {.kind = &ranks_labels};
     struct ranks_input input;
 
     query_read_page(arguments, &query);
     if (arguments->input_count < 2)
         return cg_fail(error, CG_EXIT_USAGE, "ranks: give the traces of two ranks or more");
-    int status =
-        ranks_input_open(arguments->inputs, arguments->input_count, criteria.collective, &input, error);
+    int status = ranks_input_open(arguments->inputs, arguments->input_count, criteria.collective, needs,
+                                  &input, error);
     if (status != 0) return status;
     status = answer(arguments, &criteria, &input, &query, error);
     ranks_input_close(&input);
@@ -100,6 +102,8 @@ static const struct option_spec options[] = {
      .maximum = INT64_MAX},
     OPTION_OUTPUT,
     OPTION_FORMAT,
+    OPTION_THREADS,
+    OPTION_INDEX,
 };
 static const struct command_example examples[] = {
     {"cg-analyze ranks cgtrace.*.r*.jsonl", "which rank is slow, and where"},

@@ -98,7 +98,8 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     int status = document_check_format(arguments, "a summary", false, error);
     if (status != 0) return status;
     struct command_input input;
-    struct input_needs needs = {.threads = argument_threads(arguments)};
+    struct input_needs needs = {.threads = argument_threads(arguments),
+                                .index = command_index_use(arguments)};
     status = command_input_open(arguments->input, needs, &input, error);
     if (status != 0) return status;
     struct document document = {.order = DOC_SORTED, .emit = emit, .people = emit_people, .object = &input};
@@ -115,6 +116,7 @@ static const struct option_spec options[] = {
     OPTION_OUTPUT,
     OPTION_FORMAT,
     OPTION_THREADS,
+    OPTION_INDEX,
 };
 static const struct command_example examples[] = {
     {"cg-analyze summary step10.jsonl --require-valid -o summary.json", "stop a pipeline at a bad capture"},

@@ -34,6 +34,7 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     struct input_needs first = needs, second = needs;
     const char *other = argument(arguments, "against")->text;
     first.threads = second.threads = argument_threads(arguments);
+    first.index = second.index = command_index_use(arguments);
     first.nsight_dir = argument(arguments, "nsight-dir")->text;
     if (other && arguments->input && strcmp(other, "-") == 0 && strcmp(arguments->input, "-") == 0)
         return cg_fail(error, CG_EXIT_USAGE, "view: standard input can be one of the two traces, not both");
@@ -70,6 +71,7 @@ static const struct option_spec options[] = {
      .minimum = VIEWER_SIZE_MIN,
      .maximum = UINT64_MAX},
     OPTION_THREADS,
+    OPTION_INDEX,
 };
 static const struct command_example examples[] = {
     {"cg-analyze view step10.jsonl -o step10.html", "look at a capture in a browser"},

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyzer/cmd/commands.h"
 #include "analyzer/cmd/progress.h"
 #include "analyzer/cmd/recovered_input.h"
 #include "analyzer/evidence/nsight.h"
@@ -255,11 +256,40 @@ static int derive(struct command_input *input, struct input_needs needs, struct 
     return error->status;
 }
 
+enum index_use command_index_use(const struct arguments *arguments)
+{
+    return argument(arguments, "no-index")->given       ? INDEX_IGNORE
+           : argument(arguments, "verify-index")->given ? INDEX_VERIFY
+                                                        : INDEX_USE;
+}
+
+/* From its index where there is one that holds, else from itself. */
+static int load_trace(const struct command_input *input, const struct cg_load_options *options,
+                      struct cg_trace **trace, struct cg_error *error)
+{
+    const char *path = read_path(input);
+    bool indexed = !input->recovered && strcmp(path, "-") != 0;
+    char why[INDEX_WHY];
+
+    switch (indexed ? trace_index_load(path, input->index, options->extras, trace, why) : INDEX_NONE) {
+    case INDEX_TAKEN:
+        (*trace)->threads = options->threads;
+        return 0;
+    case INDEX_REFUSED:
+        fprintf(stderr, "cg-analyze: %s" INDEX_SUFFIX ": not used: %s; `cg-analyze index` makes it anew\n",
+                path, why);
+        break;
+    case INDEX_NONE:
+        break;
+    }
+    return trace_load(path, options, trace, error);
+}
+
 static int load_raw(struct command_input *input, struct input_needs needs,
                     const struct cg_load_options *options, struct cg_error *error)
 {
     struct gpu_evidence gpu;
-    int status = trace_load(read_path(input), options, &input->trace, error);
+    int status = load_trace(input, options, &input->trace, error);
     if (status == 0 && needs.nsight_dir)
         status = nsight_load_for(AT_FDCWD, needs.nsight_dir, input->trace, &gpu, error);
     if (status != 0) return status;
@@ -332,7 +362,7 @@ int command_input_extras(const struct command_input *input, struct cg_trace **tr
         status =
             fd < 0 ? error->status : trace_load_descriptor(input->trace_path, fd, &options, trace, error);
     } else {
-        status = trace_load(read_path(input), &options, trace, error);
+        status = load_trace(input, &options, trace, error);
     }
     progress_end(&progress);
     return status;
@@ -355,7 +385,7 @@ void command_input_work_free(struct command_input *input)
 int command_input_open(const char *path, struct input_needs needs, struct command_input *input,
                        struct cg_error *error)
 {
-    *input = (struct command_input){.threads = needs.threads};
+    *input = (struct command_input){.threads = needs.threads, .index = needs.index};
     int status = 0;
     if (path) {
         input->requested_path = strdup(path);

@@ -4,6 +4,7 @@
 
 #include "analyzer/evidence/bundle.h"
 #include "analyzer/evidence/evidence.h"
+#include "analyzer/trace/index.h"
 #include "analyzer/planes/suspects.h"
 
 struct command_input {
@@ -15,7 +16,8 @@ struct command_input {
     char *packet;           /* the bundle's evidence.json, which the evidence points into */
     struct cg_trace *trace; /* NULL when a bundle's evidence says all that is needed */
     struct evidence evidence;
-    unsigned threads;             /* that read the trace; 0: as many as help */
+    unsigned threads; /* that read the trace; 0: as many as help */
+    enum index_use index;
     uint64_t out_of_memory_count; /* the trace's, kept when it is not */
     struct device_work work;      /* both only when asked for */
     struct suspects suspects;
@@ -29,8 +31,13 @@ struct input_needs {
     unsigned parts;         /* EVIDENCE_NODES, EVIDENCE_EDGES */
     const char *nsight_dir; /* reports to read with a raw trace; NULL: none */
     unsigned threads;       /* to read the trace with; 0: as many as help */
+    enum index_use index;   /* of a raw trace */
     bool augmented;         /* a raw trace beside evidence or reports is taken too (doc/spec/cli.md 2.4) */
 };
+
+/* What the options of OPTION_INDEX say, of a command that has them. */
+struct arguments;
+enum index_use command_index_use(const struct arguments *arguments);
 
 /* Resolves path step by step, loads the trace and derives its evidence. NULL stands for the newest trace in
  * the current directory when the program is used on a terminal (said on standard error), otherwise it is a

@@ -100,6 +100,15 @@ const struct command *command_find(const char *name);
         .about = "how to write the result; without it a table on a terminal, JSON elsewhere"                 \
     }
 option_words format_words;
+#define OPTION_INDEX                                                                                         \
+    {.name = "no-index",                                                                                     \
+     .type = OPTION_FLAG,                                                                                    \
+     .about = "read the trace even where it has an index (TRACE.cgx)",                                       \
+     .conflicts = {"verify-index"}},                                                                         \
+    {                                                                                                        \
+        .name = "verify-index", .type = OPTION_FLAG,                                                         \
+        .about = "use an index only after the whole content of the trace was hashed"                         \
+    }
 #define OPTION_THREADS                                                                                       \
     {                                                                                                        \
         .name = "threads", .type = OPTION_NUMBER, .argument = "N",                                           \

@@ -44,7 +44,7 @@ int query_device(const struct query *query, cg_str *device, struct cg_error *err
 bool query_kind_has(const struct query_kind *kind, const char *option)
 {
     static const char *const paging[] = {"label", "label-prefix", "offset", "limit", "all"};
-    static const char *const shared[] = {"kind", "output", "format", "threads"};
+    static const char *const shared[] = {"kind", "output", "format", "threads", "no-index", "verify-index"};
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         if (strcmp(shared[i], option) == 0) return true;
     for (size_t i = 0; i < sizeof paging / sizeof *paging; i++)

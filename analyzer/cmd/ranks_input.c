@@ -70,8 +70,8 @@ static int keep(const struct command_input *source, const char *collective, stru
                : cg_out_of_memory(error);
 }
 
-static int read_rank(const char *path, const char *collective, struct ranks_input *input,
-                     struct cg_error *error)
+static int read_rank(const char *path, const char *collective, struct input_needs needs,
+                     struct ranks_input *input, struct cg_error *error)
 {
     struct rank_run *run = &input->runs[input->count];
     struct rank *rank = &input->ranks[input->count];
@@ -81,7 +81,7 @@ static int read_rank(const char *path, const char *collective, struct ranks_inpu
         return cg_fail(error, CG_EXIT_USAGE, "ranks: each rank is a file or a bundle, not standard input");
     input->count++;
     run->path = path;
-    int status = command_input_open(path, (struct input_needs){.extras = true}, &source, error);
+    int status = command_input_open(path, needs, &source, error);
     if (status != 0) return status;
     status = keep(&source, collective, input, run, rank, error);
     command_input_close(&source);
@@ -147,7 +147,7 @@ static int refuse_doubles(const struct ranks_input *input, struct cg_error *erro
     return status;
 }
 
-int ranks_input_open(const char *const *paths, size_t count, const char *collective,
+int ranks_input_open(const char *const *paths, size_t count, const char *collective, struct input_needs needs,
                      struct ranks_input *input, struct cg_error *error)
 {
     *input = (struct ranks_input){.runs = calloc(count + 1, sizeof *input->runs),
@@ -155,7 +155,7 @@ int ranks_input_open(const char *const *paths, size_t count, const char *collect
                                   .names = strings_new()};
     int status = input->runs && input->ranks && input->names ? 0 : cg_out_of_memory(error);
     for (size_t i = 0; status == 0 && i < count; i++)
-        status = read_rank(paths[i], collective, input, error);
+        status = read_rank(paths[i], collective, needs, input, error);
     if (status == 0 && !sort_runs(input)) status = cg_out_of_memory(error);
     if (status == 0) status = refuse_doubles(input, error);
     if (status != 0) ranks_input_close(input);

@@ -2,6 +2,7 @@
 #ifndef CGTRACE_ANALYZER_CMD_RANKS_INPUT_H
 #define CGTRACE_ANALYZER_CMD_RANKS_INPUT_H
 
+#include "analyzer/cmd/command_input.h"
 #include "analyzer/planes/rank_memory.h"
 #include "analyzer/planes/ranks.h"
 #include "common/json_doc.h"
@@ -27,9 +28,9 @@ struct ranks_input {
     size_t count;
 };
 
-/* Reads them; memory is that of the largest trace and of what is kept. 0 or the status of *error: also for
- * traces without clock anchors, and for two of one rank. */
-int ranks_input_open(const char *const *paths, size_t count, const char *collective,
+/* Reads them, as needs says and with their extra fields; memory is that of the largest trace and of what is
+ * kept. 0 or the status of *error: also for traces without clock anchors, and for two of one rank. */
+int ranks_input_open(const char *const *paths, size_t count, const char *collective, struct input_needs needs,
                      struct ranks_input *input, struct cg_error *error);
 void ranks_input_close(struct ranks_input *input);
 

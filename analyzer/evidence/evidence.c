@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "analyzer/evidence/evidence_index.h"
 #include "analyzer/evidence/evidence_private.h"
 #include "analyzer/trace/jobs.h"
 
@@ -67,6 +68,7 @@ static bool make_physical(void *context)
 static bool make_planes(struct planes *planes, unsigned threads)
 {
     struct evidence *evidence = planes->evidence;
+    if (evidence_index_take(evidence)) return true;
     const struct job jobs[] = {
         {make_logical, planes}, {make_timing, evidence}, {make_health, evidence}, {make_physical, evidence}};
     return jobs_run(jobs, sizeof jobs / sizeof *jobs, threads);
@@ -86,9 +88,14 @@ static bool make_graph(void *context)
     struct evidence *evidence = job->planes->evidence;
     const struct cg_trace *trace = evidence->trace;
     if (!evidence->health.structurally_valid || !evidence->health.capture_complete) return true;
-    if (graph_make(trace, &evidence->timing, &job->planes->nodes, &evidence->graph, job->error)) return false;
+    if (!evidence->indexed &&
+        graph_make(trace, &evidence->timing, &job->planes->nodes, &evidence->graph, job->error))
+        return false;
     evidence->has_graph = true;
-    if (!job->parts || graph_list(trace, &evidence->graph, job->parts & EVIDENCE_EDGES)) return true;
+    if (!job->parts) return true;
+    if ((!evidence->indexed || graph_count_tensors(trace, &evidence->graph)) &&
+        graph_list(trace, &evidence->graph, job->parts & EVIDENCE_EDGES))
+        return true;
     cg_fail(job->error, CG_EXIT_IO, "out of memory for the graph");
     return false;
 }
@@ -126,6 +133,7 @@ int evidence_make(const struct cg_trace *trace, struct gpu_evidence *gpu, unsign
 
 void evidence_free(struct evidence *evidence)
 {
+    if (evidence->indexed) evidence_index_release(evidence);
     health_free(&evidence->health);
     timing_free(&evidence->timing);
     logical_memory_free(&evidence->logical);

@@ -73,6 +73,7 @@ struct finding {
 struct evidence {
     const struct cg_trace *trace;   /* the caller's, which outlives the evidence; or the stored one's own */
     struct evidence_stored *stored; /* NULL when derived */
+    bool indexed;                   /* planes and graph are those of the trace's index */
     struct text_arena arena;
     struct health health;
     struct timing timing;

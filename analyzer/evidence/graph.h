@@ -62,6 +62,9 @@ struct graph {
  * when memory is short. */
 int graph_make(const struct cg_trace *trace, const struct timing *timing, struct node_memory *memory,
                struct graph *graph, struct cg_error *error);
+/* Counts the tensors of a graph that was not made here: graph_list() relies on their number. False when
+ * memory is short. */
+bool graph_count_tensors(const struct cg_trace *trace, struct graph *graph);
 /* What nodes and edges need beyond that; edges only when asked for. False when memory is short. */
 bool graph_list(const struct cg_trace *trace, struct graph *graph, bool edges);
 void graph_free(struct graph *graph);

@@ -200,6 +200,17 @@ int graph_check_ids(const struct cg_trace *trace, const struct span_ops *ops, ui
     return 0;
 }
 
+bool graph_count_tensors(const struct cg_trace *trace, struct graph *graph)
+{
+    struct id_check check = {.is_tensor = calloc((size_t)trace_string_count(trace) + 1, 1)};
+
+    if (!check.is_tensor) return false;
+    graph_each_tensor(trace, count_tensor, &check);
+    free(check.is_tensor);
+    graph->tensor_node_count = check.tensors;
+    return true;
+}
+
 /* ---- lists ---- */
 
 struct tensor_list {

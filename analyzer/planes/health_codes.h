@@ -213,6 +213,7 @@ enum health_detail {
 #define HEALTH_DETAIL_CONSTANT(suffix, text) HEALTH_DETAIL_##suffix,
     HEALTH_DETAILS(HEALTH_DETAIL_CONSTANT)
 #undef HEALTH_DETAIL_CONSTANT
+        HEALTH_DETAIL_COUNT
 };
 
 #endif

@@ -4,33 +4,8 @@
 #include <string.h>
 
 #include "analyzer/trace/block.h"
+#include "analyzer/trace/columns_table.h"
 #include "analyzer/trace/stacks.h"
-
-/* Kinds that have columns: T(constant suffix, member, fields, extras) */
-#define TABLES(T)                                                                                            \
-    T(SPAN_START, span, CG_SPAN_START_FIELDS, CG_SPAN_START_EXTRAS)                                          \
-    T(OP, op, CG_OP_FIELDS, CG_OP_EXTRAS)                                                                    \
-    T(TENSOR, tensor, CG_TENSOR_FIELDS, CG_NO_EXTRAS)                                                        \
-    T(TENSOR_STATS, tensor_stats, CG_TENSOR_STATS_FIELDS, CG_NO_EXTRAS)                                      \
-    T(MEMORY, memory, CG_MEMORY_FIELDS, CG_MEMORY_EXTRAS)                                                    \
-    T(DEVICE_MEMORY, device_memory, CG_DEVICE_MEMORY_FIELDS, CG_DEVICE_MEMORY_EXTRAS)                        \
-    T(DEVICE_INTERVAL, device_interval, CG_DEVICE_INTERVAL_FIELDS, CG_DEVICE_INTERVAL_EXTRAS)                \
-    T(GRADIENT, gradient, CG_GRADIENT_FIELDS, CG_NO_EXTRAS)                                                  \
-    T(EDGE, edge, CG_EDGE_FIELDS, CG_NO_EXTRAS)
-
-/* Calls V(array) for each array of a field: its values, and name_set where there is one. */
-#define ARRAYS_STR(V, c, name)      V((c)->name)
-#define ARRAYS_OPT_STR(V, c, name)  V((c)->name)
-#define ARRAYS_U64(V, c, name)      V((c)->name)
-#define ARRAYS_OPT_U64(V, c, name)  V((c)->name) V((c)->name##_set)
-#define ARRAYS_F64(V, c, name)      V((c)->name)
-#define ARRAYS_OPT_F64(V, c, name)  V((c)->name) V((c)->name##_set)
-#define ARRAYS_BOOL(V, c, name)     V((c)->name)
-#define ARRAYS_ENUM(V, c, name)     V((c)->name)
-#define ARRAYS_OPT_ENUM(V, c, name) V((c)->name)
-#define ARRAYS_U64_LIST(V, c, name) V((c)->name)
-#define ARRAYS_STR_LIST(V, c, name) V((c)->name)
-#define ARRAYS_STACK(V, c, name)    V((c)->name)
 
 /* To that many rows, of which those behind the used ones are zero. */
 static bool resize(void *array_address, size_t element, size_t used, size_t rows)

@@ -26,6 +26,8 @@ void interned_give(struct interned *interned, struct cg_trace *trace)
 {
     trace->u64_pool = interned->u64_pool;
     trace->str_pool = interned->str_pool;
+    trace->u64_count = interned->u64_count;
+    trace->str_count = interned->str_count;
     interned->u64_pool = NULL;
     interned->str_pool = NULL;
 }

@@ -17,27 +17,6 @@ enum { CG_STACK_FIELDS(STACK_INDEX) };
 enum { CG_FRAME_FIELDS(FRAME_INDEX) };
 enum { CG_SOURCE_FIELDS(SOURCE_INDEX) };
 
-struct stack {
-    cg_str id;
-    bool truncated;
-    struct cg_list frames; /* into frame_pool; count 0: not given yet */
-};
-
-struct cg_stacks {
-    struct stack *stacks;
-    size_t count, capacity;
-    uint32_t *of_string; /* number of the stack with this id, else CG_NONE */
-    size_t string_capacity;
-    uint32_t *frame_pool;
-    size_t pool_count, pool_capacity;
-    struct cg_frame *frames;
-    size_t frame_count, frame_capacity;
-    uint32_t *frame_slots; /* open addressing, linear probing: number + 1, 0 is free */
-    size_t slot_mask;
-    struct cg_source *sources;
-    size_t source_count, source_capacity;
-};
-
 /* ---- frames ---- */
 
 static bool same_frame(const struct cg_frame *a, const struct cg_frame *b)

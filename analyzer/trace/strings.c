@@ -31,6 +31,10 @@ struct cg_strings *strings_new(void)
 void strings_free(struct cg_strings *strings)
 {
     if (strings == NULL) return;
+    if (strings->borrowed) {
+        free(strings);
+        return;
+    }
     block_free(strings->bytes);
     block_free(strings->offset);
     block_free(strings->slots);
@@ -104,6 +108,26 @@ static bool grow_slots(struct cg_strings *strings)
     return true;
 }
 
+/* Copies of its own of the texts and where they stand. */
+static bool own_texts(struct cg_strings *strings)
+{
+    size_t offsets = ((size_t)strings->count + 1) * sizeof *strings->offset;
+    char *bytes = block_resize(NULL, strings->used + 1);
+    uint64_t *offset = block_resize(NULL, offsets);
+    if (bytes == NULL || offset == NULL) {
+        block_free(bytes);
+        block_free(offset);
+        return false;
+    }
+    memcpy(bytes, strings->bytes, strings->used);
+    memcpy(offset, strings->offset, offsets);
+    strings->bytes = bytes;
+    strings->size = strings->used + 1;
+    strings->offset = offset;
+    strings->capacity = strings->count;
+    return true;
+}
+
 /* The table with its hashes again. */
 static bool reopen(struct cg_strings *strings)
 {
@@ -117,9 +141,14 @@ static bool reopen(struct cg_strings *strings)
             slot = (slot + 1) & strings->slot_mask;
         slots[slot] = (uint64_t)hash << 32 | string;
     }
-    block_free(strings->numbers);
+    if (strings->borrowed && !own_texts(strings)) {
+        block_free(slots);
+        return false;
+    }
+    if (!strings->borrowed) block_free(strings->numbers);
     strings->slots = slots;
     strings->finished = false;
+    strings->borrowed = false;
     return true;
 }
 

@@ -17,6 +17,8 @@ struct cg_strings {
     };
     size_t slot_mask;
     bool finished;
+    bool
+        borrowed; /* all arrays belong to somebody else until something new is interned; only when finished */
 };
 
 /* NULL when memory is short. */

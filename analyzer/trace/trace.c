@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/trace/columns.h"
+#include "analyzer/trace/index.h"
 #include "analyzer/trace/stacks.h"
 #include "analyzer/trace/strings.h"
 #include "common/utf8.h"
@@ -11,8 +12,12 @@
 void trace_free(struct cg_trace *trace)
 {
     if (trace == NULL) return;
-    columns_free(trace);
-    stacks_free(trace->stacks);
+    if (trace->index == NULL) {
+        columns_free(trace);
+        stacks_free(trace->stacks);
+    } else {
+        trace_index_free(trace);
+    }
     free(trace->devices);
     free(trace->clocks);
     free(trace->origin);

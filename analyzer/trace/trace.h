@@ -181,10 +181,12 @@ struct cg_trace {
 
     uint64_t *u64_pool;
     cg_str *str_pool;
+    size_t u64_count, str_count; /* elements of the pools */
     struct cg_strings *strings;
     struct cg_stacks *stacks;        /* NULL: none */
     struct cg_devices *devices;      /* devices.h; NULL: the trace says nothing of them */
     struct cg_device_clocks *clocks; /* devices.h; NULL: it does not say where they stand */
+    struct index_file *index;        /* index.h; NULL: the arrays are the trace's own */
     struct cg_origin *origin;        /* origin.h; NULL: it does not say whose it is */
     uint32_t *span_of_string; /* for each string number: the row of the span with this id, else CG_NONE */
     uint32_t span_strings;    /* entries there: texts that are interned later are ids of no span */
