@@ -1,4 +1,5 @@
 /* export: a trace in the format of another tool. A command beyond the format's. */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -50,6 +51,7 @@ static int take_arguments(const struct arguments *arguments, struct exported *ma
     for (size_t i = 0; i < export_format_count; i++)
         if (strcmp(export_formats[i]->name, argument(arguments, "to")->text) == 0)
             made->format = export_formats[i];
+    assert(made->format); /* the parser takes no other word */
     if (weight->given && !made->format->weighed)
         return cg_fail(error, CG_EXIT_USAGE, "export: %s has no weight: leave --weight out",
                        made->format->name);

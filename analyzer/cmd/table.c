@@ -83,7 +83,7 @@ static void write_caption(const struct shape *section, char text[CAPTION_SIZE])
 
 /* All keys that lead to a member, of which those at the front are left out where the screen is too narrow.
  * Returns the columns that it took. */
-static size_t put_heading(struct table *table, const struct shape *shape)
+__attribute__((nonnull)) static size_t put_heading(struct table *table, const struct shape *shape)
 {
     const struct shape *path[64];
     size_t depth = 0, shown = 0, columns = 0;

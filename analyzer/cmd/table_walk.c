@@ -60,7 +60,7 @@ void walk_free(struct walk *walk)
         }
         at = parent;
     }
-    free(walk->scratch.bytes);
+    free(walk->scratch.bytes); // NOLINT(clang-analyzer-core.NullDereference): there is a walk
     free(walk->cell.bytes);
 }
 

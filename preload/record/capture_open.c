@@ -130,12 +130,12 @@ static int map_file(const struct layout *layout)
     return 0;
 }
 
-/* Memory of nobody's takes the place of the file. */
+/* Memory of nobody's takes the place of the file, which stays where that is refused. */
 static void unmap_file(void)
 {
     if (session.header)
-        mmap(session.header, session.map_bytes, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        (void)mmap(session.header, session.map_bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 /* ---- opening ---- */

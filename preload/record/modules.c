@@ -135,7 +135,7 @@ static bool is_internal(const char *path, size_t length)
 static void name(const struct dl_phdr_info *info, struct module *module)
 {
     static char mapped[CAP_PATH_MAX];
-    const char *path = info->dlpi_name ? info->dlpi_name : "";
+    const char *given = info->dlpi_name ? info->dlpi_name : "", *path = given;
     size_t length = strlen(path);
     uintptr_t own = (uintptr_t)&modules_find;
 
@@ -144,12 +144,11 @@ static void name(const struct dl_phdr_info *info, struct module *module)
         path = mapped;
     }
     /* Of the tests' programs that hold the recorder themselves nothing is left out. */
-    module->internal =
-        is_internal(path, length) || (own >= module->begin && own < module->end && *info->dlpi_name != '\0');
+    module->internal = is_internal(path, length) || (own >= module->begin && own < module->end && *given);
     if (length > CAP_PATH_MAX || length > sizeof paths - paths_used) length = 0;
     module->path = paths + paths_used;
     module->path_length = (uint16_t)length;
-    memcpy(paths + paths_used, path, length);
+    memcpy(paths + paths_used, path, length); // NOLINT(bugprone-not-null-terminated-result): it has a length
     paths_used += length;
 }
 

@@ -264,12 +264,12 @@ static int try_folder(const char *folder, size_t bytes)
 int paths_create_capture(size_t bytes, bool *elsewhere)
 {
     static struct buffer b;
-    int error = EOPNOTSUPP, fd;
+    int error, fd;
 
     *elsewhere = false;
     numbered(&b, session.trace_path, 0);
     add_text(&b, ".cgt");
-    if (filesystem_maps_safely(session.part.path) && (error = try_path(b.text, bytes)) == 0) return 0;
+    if (filesystem_maps_safely(session.part.path) && try_path(b.text, bytes) == 0) return 0;
     *elsewhere = true;
     if (try_folder("/dev/shm", bytes) == 0) return 0;
     if (filesystem_maps_safely("/tmp") &&
