@@ -159,7 +159,6 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     else if (status == 0 && !S_ISDIR(file.st_mode))
         status = cg_fail(error, CG_EXIT_INPUT, "%s: not a directory of reports", arguments->input);
     if (status == 0) status = output_check(path, NULL, (const char *const[]){trace_path}, 1, error);
-    // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): without one the status is not 0
     if (status == 0 && lstat(path, &file) == 0 && !argument(arguments, "force")->given)
         status = cg_fail(error, CG_EXIT_USAGE, "%s: exists; --force replaces it", path);
     if (status == 0) status = trace_load(trace_path, NULL, &trace, error);

@@ -107,7 +107,6 @@ static int resolve_file(struct command_input *input, struct input_needs needs, s
 static int resolve(struct command_input *input, struct input_needs needs, struct cg_error *error)
 {
     const char *path = input->requested_path;
-    // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): without one the status was not 0
     if (utf8_valid_length(path, strlen(path)) != strlen(path))
         return cg_fail(error, CG_EXIT_INPUT, "the path of the input is not UTF-8");
     if (strcmp(path, "-") == 0) {

@@ -331,16 +331,21 @@ static void set_level(json_t *contract, const char *key, uint64_t lines)
                         json_string(cg_name_COVERAGE[lines ? CG_COVERAGE_PARTIAL : CG_COVERAGE_NONE]));
 }
 
-/* Where the clocks of devices stand, which the first line could not know yet. */
+/* Where the clocks of devices stand, which the first line could not know yet; anchors that no session takes,
+ * of a damaged header, are left out. False: memory is short. */
 static bool put_clocks(struct recovery *r)
 {
     json_t *clock = json_object_get(r->meta, "clock"), *devices = NULL;
     char *text = malloc(jsonl_clocks_bound());
+    json_error_t fault;
 
     if (!text) return false;
-    devices = json_loadb(text, (size_t)(jsonl_clocks(text, r->file.header) - text), 0, NULL);
+    devices = json_loadb(text, (size_t)(jsonl_clocks(text, r->file.header) - text), 0, &fault);
     free(text);
-    return devices && (!clock || json_object_set_new(clock, "devices", devices) == 0);
+    if (!devices) return json_error_code(&fault) == json_error_numeric_overflow;
+    if (clock) return json_object_set_new(clock, "devices", devices) == 0;
+    json_decref(devices);
+    return true;
 }
 
 /* It was training after all; doc/spec/trace.md 13.7. A correlation that is not the default one stays. */

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-int cg_fail(struct cg_error *error, int status, const char *format, ...)
+int(cg_fail)(struct cg_error *error, int status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -13,7 +13,7 @@ int cg_fail(struct cg_error *error, int status, const char *format, ...)
     return status;
 }
 
-int cg_out_of_memory(struct cg_error *error)
+int(cg_out_of_memory)(struct cg_error *error)
 {
     return cg_fail(error, CG_EXIT_IO, "out of memory");
 }

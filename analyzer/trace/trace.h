@@ -212,6 +212,11 @@ int cg_fail(struct cg_error *error, int status, const char *format, ...)
 
 /* The same for memory that is short; returns CG_EXIT_IO. */
 int cg_out_of_memory(struct cg_error *error);
+#ifdef __clang_analyzer__ /* sees one file at a time, and would take what they return for one that may be 0  \
+                           */
+#define cg_fail(error, status, ...) (cg_fail(error, status, __VA_ARGS__), (status))
+#define cg_out_of_memory(error)     (cg_out_of_memory(error), CG_EXIT_IO)
+#endif
 
 struct cg_load_options {
     bool extras; /* keep the extra fields of the event table */
