@@ -7,6 +7,7 @@
 #include <glob.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "analyzer/trace/strings.h"
 
@@ -323,6 +324,43 @@ static void test_long_line(void **state)
     free(text);
 }
 
+struct tapped {
+    char *bytes;
+    size_t length;
+};
+
+static void take_tapped(void *context, const void *bytes, size_t length)
+{
+    struct tapped *tapped = context;
+    memcpy(tapped->bytes + tapped->length, bytes, length);
+    tapped->length += length;
+}
+
+/* A tap gets the bytes in their order, whoever reads them. */
+static void test_tap(void **state)
+{
+    size_t length;
+    char *text = many_spans(3000, 1, &length);
+    FILE *file = tmpfile();
+    struct tapped tapped = {.bytes = malloc(length)};
+    struct cg_load_options options = {
+        .threads = 5, .block_bytes = 1000, .tap = take_tapped, .tap_context = &tapped};
+    struct cg_error error = {0};
+    struct cg_trace *trace = NULL;
+    (void)state;
+    assert_true(file != NULL && tapped.bytes != NULL);
+    assert_int_equal(fwrite(text, 1, length, file), length);
+    rewind(file);
+    if (trace_load_descriptor("test", dup(fileno(file)), &options, &trace, &error) != 0)
+        fail_msg("%s", error.message);
+    assert_int_equal(tapped.length, length);
+    assert_memory_equal(tapped.bytes, text, length);
+    trace_free(trace);
+    free(tapped.bytes);
+    fclose(file);
+    free(text);
+}
+
 /* Threads that cannot be had are done without: none, or one of four. */
 static void test_no_threads(void **state)
 {
@@ -360,12 +398,12 @@ static void test_one_block(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[5 + COUNT(odd)] = {
+    struct CMUnitTest tests[6 + COUNT(odd)] = {
         cmocka_unit_test(test_conformance), cmocka_unit_test(test_zero_bytes),
         cmocka_unit_test(test_long_line),   cmocka_unit_test(test_no_threads),
-        cmocka_unit_test(test_one_block),
+        cmocka_unit_test(test_one_block),   cmocka_unit_test(test_tap),
     };
-    size_t count = 5;
+    size_t count = 6;
     for (size_t i = 0; i < COUNT(odd); i++)
         tests[count++] = (struct CMUnitTest){odd[i].name, test_odd, NULL, NULL, (void *)&odd[i]};
     return run_tap(tests);
