@@ -107,6 +107,7 @@ demo: deps
 	@BUILD=$(BUILD) scripts/demo
 bench: deps
 	@scripts/deps browser
+	@scripts/deps bench
 	@$(MAKE) --no-print-directory all $(BENCH_TARGETS)
 	@BUILD=$(BUILD) $(PYTHON) scripts/bench
 # Instrumented code makes the compiler see conversions and uninitialised values that are not in the source: there,
