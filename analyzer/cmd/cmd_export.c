@@ -140,6 +140,7 @@ static void emit(struct json_doc *doc, const void *object)
     doc_member_u64(doc, "left_out", made->job.left_out);
     if (made->format->weighed) doc_member_string(doc, "weight", export_weight_names[made->job.weight]);
     if (made->job.table) doc_member_string(doc, "table", made->job.table->name);
+    doc_member_u64(doc, "suspects", made->input->suspects.count);
     doc_key(doc, "losses");
     doc_array(doc);
     for (const char *const *loss = made->format->losses; *loss; loss++)
@@ -157,6 +158,11 @@ static int tell(const struct arguments *arguments, const struct exported *made, 
     if (made->job.left_out)
         fprintf(stderr, "cg-analyze: %s: %" PRIu64 " records are left out\n", made->format->name,
                 made->job.left_out);
+    if (made->input->suspects.count)
+        fprintf(stderr,
+                "cg-analyze: %s: %zu records that cannot be true are in it as they are: see query --kind "
+                "suspects\n",
+                made->format->name, made->input->suspects.count);
     /* The export itself went to standard output: nothing may follow it there. */
     if (output_is_stdout(made->path)) return 0;
     for (size_t i = 0; i < arguments->command->option_count; i++)
@@ -170,8 +176,10 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     struct command_input input;
     int status = document_check_format(arguments, "an export's description", false, error);
     if (status == 0) status = take_arguments(arguments, &made, error);
-    struct input_needs needs = {
-        .extras = true, .threads = argument_threads(arguments), .index = command_index_use(arguments)};
+    struct input_needs needs = {.extras = true,
+                                .work = true,
+                                .threads = argument_threads(arguments),
+                                .index = command_index_use(arguments)};
     if (status == 0) status = command_input_open(arguments->input, needs, &input, error);
     if (status != 0) return status;
     made.input = &input;
@@ -222,11 +230,12 @@ const struct command command_export = {
     .positional = "INPUT",
     .positional_optional = true,
     .about = "write a trace in the format of another tool",
-    .description =
-        "What the format cannot hold is told on standard error and is in the result (schema "
-        "cgtrace/export/1): "
-        "where, how many records, and what was left out. With the export on standard output there is no "
-        "result.",
+    .description = "What the format cannot hold is told on standard error and is in the result (schema "
+                   "cgtrace/export/1): "
+                   "where, how many records, and what was left out. Records that cannot be true (query "
+                   "--kind suspects) are "
+                   "exported as they are, and counted. With the export on standard output there is no "
+                   "result.",
     OPTION_LIST(options),
     EXAMPLE_LIST(examples),
     .run = run,

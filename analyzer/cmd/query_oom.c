@@ -71,26 +71,48 @@ static void emit(struct json_doc *doc, const void *object)
     doc_members(doc, members, sizeof members / sizeof *members, &page);
 }
 
-/* For a table each failure is a section of its own. */
+/* Calls write for each failure that is shown. */
+static void each_shown(struct json_doc *doc, const struct query *query, const struct oom_view *view,
+                       void (*write)(struct json_doc *doc, const struct oom_view *view, uint64_t row))
+{
+    struct page page = page_of(query);
+    uint64_t skip = query->offset, left = page.displayed;
+    for (uint64_t row = 0; left > 0; row++) {
+        if (!row_matches(query, row) || (skip > 0 && skip--)) continue;
+        write(doc, view, row);
+        left--;
+    }
+}
+
+static void write_brief(struct json_doc *doc, const struct oom_view *view, uint64_t row)
+{
+    emit_oom_brief(doc, view, row);
+}
+
+static void write_section(struct json_doc *doc, const struct oom_view *view, uint64_t row)
+{
+    char number[32];
+    snprintf(number, sizeof number, "failure %llu", (unsigned long long)row + 1);
+    doc_key(doc, number);
+    emit_oom_failure(doc, view, row);
+}
+
+/* For a table a list of all, which CSV takes, and then a section for each. */
 static void emit_people(struct json_doc *doc, const void *object)
 {
     const struct query *query = object;
     struct oom_view view = *of(query);
     struct page page = page_of(query);
-    uint64_t skip = query->offset, left = page.displayed;
-    char number[32];
     view.people = true;
     doc_object(doc);
     doc_member_string(doc, "definition", OOM_DEFINITION);
     doc_member_u64(doc, "failures", page.total);
     doc_member_u64(doc, "failures_shown", page.displayed);
-    for (uint64_t row = 0; left > 0; row++) {
-        if (!row_matches(query, row) || (skip > 0 && skip--)) continue;
-        snprintf(number, sizeof number, "failure %llu", (unsigned long long)row + 1);
-        doc_key(doc, number);
-        emit_oom_failure(doc, &view, row);
-        left--;
-    }
+    doc_key(doc, "in_brief");
+    doc_array(doc);
+    each_shown(doc, query, &view, write_brief);
+    doc_array_end(doc);
+    each_shown(doc, query, &view, write_section);
     doc_object_end(doc);
 }
 
@@ -99,6 +121,7 @@ const struct query_kind query_oom = {
     .about = "allocations that failed for want of memory: what was asked for, and who held the memory",
     .pages = &rows,
     .needs = {.extras = true},
+    .rows = "in_brief",
     .prepare = prepare,
     .release = release,
     .emit = emit,

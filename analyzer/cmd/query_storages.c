@@ -160,7 +160,7 @@ static bool work_out(const struct evidence *evidence, struct storages *storages)
     const struct cg_trace *trace = storages->trace;
     if (!evidence_trusted_logical(evidence, trace, storages->suspects, &storages->memory) ||
         !span_paths_make(trace, &storages->paths) ||
-        !training_steps_make(trace, storages->step_span, &storages->steps))
+        !training_steps_make(trace, &storages->memory, storages->step_span, &storages->steps))
         return false;
     uint8_t *selected = calloc(storages->memory.lifetime_count + 1, 1);
     bool ok = selected && select_storages(storages, selected) &&
@@ -295,7 +295,8 @@ static void leak_definition(const struct storages *storages, char *text, size_t 
                  "by the end of its context and not by the program");
     if (storages->after_steps)
         used += snprintf(text + used, size - (size_t)used,
-                         ", or was made during a step and is alive when %" PRIu64 " further steps have ended",
+                         ", or was made during a step and is alive when %" PRIu64
+                         " further steps of that step's thread have ended",
                          storages->after_steps);
     snprintf(text + used, size - (size_t)used, ". Storages that were there before the capture are none.");
 }

@@ -45,7 +45,9 @@ static int read_lines(FILE *file, const char *path, struct suppressions *suppres
             status = cg_fail(error, CG_EXIT_INPUT, "%s:%zu: a NUL byte, expected a pattern", path, number);
             break;
         }
-        const char *pattern = trim(line);
+        /* A byte order mark at the start of the file is no part of the first pattern. */
+        bool marked = number == 1 && strncmp(line, "\xEF\xBB\xBF", 3) == 0;
+        const char *pattern = trim(marked ? line + 3 : line);
         if (*pattern && *pattern != '#') status = add(suppressions, pattern, error);
     }
     if (status == 0 && ferror(file)) status = cg_fail(error, CG_EXIT_IO, "%s: %s", path, strerror(errno));

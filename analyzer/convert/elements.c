@@ -24,6 +24,7 @@ struct reader {
     struct json_scan scan;
     enum state state, after; /* after: where a piece leads to */
     bool list_is_file;
+    unsigned marked; /* bytes of a byte order mark */
     char key[KEY_MAX];
 
     char *piece; /* the value that is being read */
@@ -177,6 +178,10 @@ static int step(struct reader *reader, char c, bool *taken)
     if (is_space(c) || (c == ',' && (reader->state == IN_OBJECT || reader->state == IN_LIST))) return 0;
     switch (reader->state) {
     case AT_START:
+        if (reader->marked < 3 && c == "\xEF\xBB\xBF"[reader->marked]) { /* a byte order mark */
+            reader->marked++;
+            return 0;
+        }
         reader->list_is_file = c == '[';
         if (c != '{' && c != '[') break;
         reader->state = c == '{' ? IN_OBJECT : IN_LIST;

@@ -326,7 +326,7 @@ bool oom_brief_make(const struct oom_view *view, uint64_t number, struct oom_bri
     return ok;
 }
 
-static void emit_brief(struct json_doc *doc, const void *list, uint64_t i)
+void emit_oom_brief(struct json_doc *doc, const void *list, uint64_t i)
 {
     const struct oom_view *view = list;
     const struct cg_ops *op = &view->trace->op;
@@ -355,5 +355,5 @@ static void emit_brief(struct json_doc *doc, const void *list, uint64_t i)
 
 void emit_oom_briefs(struct json_doc *doc, const struct oom_view *view)
 {
-    emit_bounded(doc, view->failures.count, BRIEFS, emit_brief, view);
+    emit_bounded(doc, view->failures.count, BRIEFS, emit_oom_brief, view);
 }

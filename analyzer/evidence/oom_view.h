@@ -46,6 +46,8 @@ struct oom_brief {
 /* False when memory is short. */
 bool oom_brief_make(const struct oom_view *view, uint64_t number, struct oom_brief *brief);
 
+/* The same as a row of a table; a bounded_row of the view. */
+void emit_oom_brief(struct json_doc *doc, const void *view, uint64_t number);
 /* Its count, and the first few in brief, as an object. */
 void emit_oom_briefs(struct json_doc *doc, const struct oom_view *view);
 

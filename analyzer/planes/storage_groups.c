@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analyzer/planes/array.h"
+#include "analyzer/planes/pair_map.h"
 
 uint32_t storage_stack(const struct cg_trace *trace, uint32_t row)
 {
@@ -166,25 +167,20 @@ static bool add_lifetimes(struct storage_grouper *grouper, cg_str device, const 
     return true;
 }
 
-/* Lifetimes stand in the order of their starts, and so do steps: both are walked along together. */
 static bool count_steps(struct storage_grouper *grouper, const struct training_steps *steps,
                         const uint8_t *selected)
 {
     const struct logical_memory *memory = grouper->memory;
-    size_t *last = array_zeroed(grouper->groups->count, sizeof *last), step = 0;
-    if (!last) return false;
-    for (size_t i = 0; i < memory->lifetime_count; i++) {
-        uint64_t start = lifetime_start(grouper->trace, &memory->lifetimes[i]);
-        while (step < steps->count && steps->at[step].end_ns < start)
-            step++;
-        if (step == steps->count) break;
-        if (!selected[i] || start < steps->at[step].start_ns) continue;
+    struct pair_map seen = {0}; /* (group + 1, step) */
+    bool made = false, ok = true;
+    for (size_t i = 0; ok && i < memory->lifetime_count; i++) {
+        if (!selected[i] || steps->of[i] == CG_NONE) continue;
         uint32_t group = grouper->group_of_key[key_of(grouper, memory->lifetimes[i].row)];
-        if (last[group] != step + 1) grouper->groups->groups[group].steps++;
-        last[group] = step + 1;
+        ok = pair_map_insert(&seen, group + 1, steps->of[i], &made) != NULL;
+        if (ok && made) grouper->groups->groups[group].steps++;
     }
-    free(last);
-    return true;
+    pair_map_free(&seen);
+    return ok;
 }
 
 /* ---- order ---- */

@@ -25,19 +25,25 @@ enum storage_grouping {
 /* A training step: from the start of its first span to the end of its last. */
 struct training_step {
     uint64_t start_ns, end_ns;
+    uint32_t thread; /* number of the thread; 0: not known */
 };
 struct training_steps {
-    struct training_step *at; /* ascending ends */
+    struct training_step *at; /* by thread, start */
     size_t count;
+    uint32_t *of; /* by lifetime: the step that it was made in; CG_NONE: none */
 };
-/* Closed spans of this name are the steps. CG_ABSENT: each closed span of the step `optimizer` ends one,
- * which began with the first span that has a step after the end before it. False when memory is short. */
-bool training_steps_make(const struct cg_trace *trace, cg_str name, struct training_steps *steps);
+/* Closed spans of this name are the steps; one inside another of its thread is a part of that. CG_ABSENT:
+ * each closed span of the step `optimizer` ends one, which began with the first span that has a step after
+ * the end before it: of its thread, where several threads have such spans. A storage was made in the step of
+ * its own thread, or where that has no steps in the one that began last. n log n. False when memory is short.
+ */
+bool training_steps_make(const struct cg_trace *trace, const struct logical_memory *memory, cg_str name,
+                         struct training_steps *steps);
 void training_steps_free(struct training_steps *steps);
 
 /* Alive at the capture's end, or ended by the end of their context and not by the program; those that were
  * there before the capture are no candidates. after_steps > 0: also those made during a step that are alive
- * when so many further steps have ended. */
+ * when so many further steps of its step's thread have ended. */
 void select_leaks(const struct cg_trace *trace, const struct logical_memory *memory,
                   const struct training_steps *steps, uint64_t after_steps, uint8_t *selected);
 /* Freed by the thread that allocated them, with at most within_events memory records of that thread from the

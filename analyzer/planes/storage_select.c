@@ -6,64 +6,6 @@
 #include "analyzer/planes/pair_map.h"
 #include "analyzer/planes/storage_groups.h"
 
-/* ---- steps ---- */
-
-static int compare_ends(const void *left, const void *right)
-{
-    const struct training_step *a = left, *b = right;
-    if (a->end_ns != b->end_ns) return a->end_ns < b->end_ns ? -1 : 1;
-    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
-}
-
-static int compare_times(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
-
-/* Each step begins with the first of starts (ascending) after the end of the step before. */
-static void set_starts(struct training_steps *steps, const uint64_t *starts, size_t count)
-{
-    size_t next = 0;
-    for (size_t i = 0; i < steps->count; i++) {
-        while (i > 0 && next < count && starts[next] < steps->at[i - 1].end_ns)
-            next++;
-        if (next < count && starts[next] < steps->at[i].start_ns) steps->at[i].start_ns = starts[next];
-    }
-}
-
-bool training_steps_make(const struct cg_trace *trace, cg_str name, struct training_steps *steps)
-{
-    const struct cg_spans *span = &trace->span;
-    uint64_t *starts = array_raw(span->rows, sizeof *starts);
-    size_t count = 0;
-    *steps = (struct training_steps){.at = array_raw(span->rows, sizeof *steps->at)};
-    if (!starts || !steps->at) {
-        free(starts);
-        training_steps_free(steps);
-        return false;
-    }
-    for (uint32_t row = 0; row < span->rows; row++) {
-        bool named = name != CG_ABSENT && span->name[row] == name;
-        bool ends = name != CG_ABSENT ? named : span->step[row] == CG_STEP_OPTIMIZER + 1;
-        if (name == CG_ABSENT && span->step[row]) starts[count++] = span->start_ns[row];
-        if (ends && span->closed[row])
-            steps->at[steps->count++] =
-                (struct training_step){span->start_ns[row], trace_span_end(trace, row)};
-    }
-    if (steps->count > 1) qsort(steps->at, steps->count, sizeof *steps->at, compare_ends);
-    if (count > 1) qsort(starts, count, sizeof *starts, compare_times);
-    set_starts(steps, starts, count);
-    free(starts);
-    return true;
-}
-
-void training_steps_free(struct training_steps *steps)
-{
-    free(steps->at);
-    *steps = (struct training_steps){0};
-}
-
 /* ---- leaks ---- */
 
 static bool never_freed(const struct cg_trace *trace, const struct lifetime *lifetime)
@@ -71,22 +13,25 @@ static bool never_freed(const struct cg_trace *trace, const struct lifetime *lif
     return lifetime->end_row == CG_NONE || trace->memory.end_reason[lifetime->end_row] != CG_ABSENT;
 }
 
+/* Is it alive when so many further steps of the thread of its step have ended? */
+static bool outlives(const struct cg_trace *trace, const struct training_steps *steps,
+                     const struct lifetime *lifetime, uint32_t step, uint64_t further)
+{
+    /* Between steps, or before the first, nothing belongs to a step. */
+    if (step == CG_NONE || further >= steps->count - step) return false;
+    const struct training_step *last = &steps->at[step + further];
+    return last->thread == steps->at[step].thread && lifetime_end(trace, lifetime) > last->end_ns;
+}
+
 void select_leaks(const struct cg_trace *trace, const struct logical_memory *memory,
                   const struct training_steps *steps, uint64_t after_steps, uint8_t *selected)
 {
-    size_t step = 0;
     for (size_t i = 0; i < memory->lifetime_count; i++) {
         const struct lifetime *lifetime = &memory->lifetimes[i];
-        uint64_t start = lifetime_start(trace, lifetime);
-        selected[i] = !trace->memory.preexisting[lifetime->row] && never_freed(trace, lifetime);
-        if (after_steps == 0 || trace->memory.preexisting[lifetime->row]) continue;
-        while (step < steps->count && steps->at[step].end_ns < start)
-            step++;
-        /* Between steps, or before the first, nothing belongs to a step. */
-        if (step == steps->count || start < steps->at[step].start_ns) continue;
-        if (after_steps < steps->count - step &&
-            lifetime_end(trace, lifetime) > steps->at[step + after_steps].end_ns)
-            selected[i] = 1;
+        bool before = trace->memory.preexisting[lifetime->row];
+        selected[i] =
+            !before && (never_freed(trace, lifetime) ||
+                        (after_steps > 0 && outlives(trace, steps, lifetime, steps->of[i], after_steps)));
     }
 }
 

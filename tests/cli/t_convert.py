@@ -122,6 +122,7 @@ def same(name, content, *more):
 
 
 same('lines.json', json.dumps(KINETO, indent=2).replace('\n', '\r\n'))
+same('marked.json', b'\xef\xbb\xbf' + json.dumps(KINETO).encode())
 same('packed.json.gz', gzip.compress(json.dumps(KINETO).encode()))
 late = dict(reversed(list(KINETO.items())))
 late['traceEvents'] = [dict(reversed(list(e.items()))) for e in KINETO['traceEvents']]

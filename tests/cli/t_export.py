@@ -45,12 +45,20 @@ equal((TO[0], TO[2]), (2, "cg-analyze: export: --to has no 'nothing': it is one 
       'a format that is not there: one line with those that are')
 
 
+# A record that cannot be true goes out as it is, which is said.
+ODD = folder.put('odd.jsonl', region(*RECORDS, interval('m', 6000, 5000, activity='kernel', name='endless')))
+_, odd_result, odd_err = export(ODD, 'chrome')
+equal((odd_result['suspects'], odd_err.splitlines()[-1]),
+      (1, 'cg-analyze: chrome: 1 records that cannot be true are in it as they are: see query --kind suspects'), 'suspects are exported as they are')
+
+
 def common(to, *words):
     status, described, err = run('export', TRACE, '--to', to, '-o', folder('plain'), *words)
     result = json.loads(described)
     lines = err.splitlines()
     equal((status, result['schema'], result['format'], bool(result['losses'])), (0, 'cgtrace/export/1', to, True), f'{to}: the result says what was made')
     equal(lines[:len(result['losses'])], [f'cg-analyze: {to}: {loss}' for loss in result['losses']], f'{to}: what is lost is told on standard error')
+    equal(result['suspects'], 0, f'{to}: nothing in it is suspect')
     status, out, _ = run('export', TRACE, '--to', to, '-o', '-', *words)
     ok(status == 0 and out.encode() == read(folder('plain')), f'{to}: standard output holds the export alone')
     equal(run('export', TRACE, '--to', to, '-o', TRACE, *words)[0], 2, f'{to}: never over what is read')

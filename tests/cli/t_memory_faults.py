@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """query oom, leaks, temporaries, peak, churn, ledger: on recordings of a program with one planted fault each (tests/programs/memory_faults.c), whose size it
 prints: found, its size exact, nothing else reported; also in a fork and in a killed process. Then options, filters, suppressions on traces made here."""
+import csv
+import io
 import json
 import os
 import subprocess
@@ -175,6 +177,8 @@ equal([row['name'] for row in answer['rows']], ['mm'], 'a frame anywhere in the 
 equal(answer['suppressed'], dict(groups=2, storages=3, bytes=1507, patterns=[dict(pattern='main', groups=1), dict(pattern='cuMem*', groups=1), dict(pattern='never', groups=0)]), 'what each took out')
 equal(answer['totals']['bytes'], 1547, 'totals are of all')
 equal([row['name'] for row in query(path, 'leaks', '--by', 'span', '--suppressions', folder.put('span.txt', 'encoder\n'))['rows']], ['root / measured'], 'a span by its name')
+equal([row['name'] for row in query(path, 'leaks', '--by', 'span', '--suppressions', folder.put('marked.txt', b'\xef\xbb\xbfencoder\r\n'))['rows']], ['root / measured'],
+      'a file that begins with a byte order mark')
 equal(query(path, 'leaks', '--by', 'span', '--suppressions', folder.put('path.txt', 'root / meas*'))['totals']['groups'], 2, 'a path')
 for name, file, status in (('missing', folder('none'), 3), ('a directory', folder.path, 3), ('with a NUL', folder.put('nul.txt', b'a\0b\n'), 3)):
     equal(run('query', path, '--kind', 'leaks', '--suppressions', file)[0], status, f'suppressions: {name}')
@@ -209,6 +213,13 @@ framework = row['live_of_framework']
 equal((framework['storages'], framework['bytes'], [(r['name'], r['share_of_live']) for r in framework['by_call_site']['rows']], [r['storage_id'] for r in framework['largest']['rows']]), (1, 20, [('view', 1.0)], ['f']),
       "what a framework's allocator gave out of it")
 equal(query(folder('pool.jsonl'), 'peak')['notes'][0], "some storages are of a framework's allocator and lie within those of the driver: sums count both", 'where both are summed it is said')
+
+status, out, err = run('query', folder('pool.jsonl'), '--kind', 'oom', '--format', 'csv')
+brief = list(csv.DictReader(io.StringIO(out)))
+equal([(r['timestamp_ns'], r['device'], r['requested_bytes'], r['verdict'], r['live_bytes']) for r in brief],
+      [(str(r['timestamp_ns']), r['device'], str(r['requested_bytes']) if r['requested_bytes'] is not None else '', r['verdict'], str(r['live']['bytes'])) for r in query(folder('pool.jsonl'), 'oom')['rows']],
+      'oom: CSV, a row for each failure')
+ok(len(brief) == 1 and run('query', folder('pool.jsonl'), '--kind', 'oom', '--format', 'csv', '--offset', '1')[:2] == (0, ''), 'oom: CSV of the page behind it')
 
 # ---- ledger ----
 ledger = query(folder('pool.jsonl'), 'ledger')

@@ -2,8 +2,10 @@
 """The commands of EXAMPLES in the pages of cg-analyze, run as they stand, page after page in one folder that holds what they name; what each
 leaves is held against a table. An example that the table lacks fails, and so does a line of the table that no page has."""
 import glob
+import gzip
 import json
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -56,6 +58,8 @@ EXPECTED = {
     'cg-analyze export run.jsonl --to chrome -o run.json': (0, 'run.json', '"traceEvents"'),
     'cg-analyze export run.jsonl --to folded --weight bytes -o - | flamegraph.pl > bytes.svg': (0, 'bytes.svg', r'^\S.* \d+$'),
     'cg-analyze export run.jsonl --to csv -o tables': (0, 'tables/op.csv', 'cuLaunchKernel'),
+    'cg-analyze convert worker0.pt.trace.json.gz -o worker0.jsonl': (0, 'worker0.jsonl', '"op_name":"gemm"'),
+    'cg-analyze convert snapshot.pickle -o memory.jsonl': (0, 'memory.jsonl', '"symbol":"forward"'),
     'cg-analyze ranks cgtrace.*.r*.jsonl': (0, None, '"rank": 1'),
     'cg-analyze ranks job/*.jsonl --label-prefix layer. --limit 20': (0, None, '"rank": 1'),
     'cg-analyze ranks job/*.jsonl --collective barrier --clock-error-ns 50000 --format csv -o ranks.csv': (0, 'ranks.csv', ','),
@@ -90,6 +94,15 @@ def synthetic(folder, run):
         run('report', folder.put(f'traces/step{number}.jsonl', region(stats('encoder/w'), run_id=f's{number}', capture_step=number, warmup_steps=0)), '--bundle', f'series/{number}')
     folder.put('campaign.json', json.dumps(dict(schema='candle-graph/campaign/1', campaign_id='night', entrypoint='demo::step', planned=[
         dict(capture_step=10, bundle='series/10'), dict(capture_step=20, bundle='series/20')])))
+
+
+def of_others(folder):
+    """Files of PyTorch: a profiler's and a memory snapshot."""
+    folder.put('worker0.pt.trace.json.gz', gzip.compress(json.dumps(dict(traceEvents=[
+        dict(ph='X', cat='cuda_runtime', name='cudaLaunchKernel', pid=1, tid=1, ts=1, dur=2, args=dict(correlation=1)),
+        dict(ph='X', cat='kernel', name='gemm', pid=0, tid=7, ts=2, dur=3, args=dict(correlation=1, device=0, stream=7))])).encode()))
+    folder.put('snapshot.pickle', pickle.dumps(dict(segments=[], device_traces=[[
+        dict(action='alloc', addr=1 << 20, size=512, time_us=1, frames=[dict(filename='train.py', line=1, name='forward')])]])))
 
 
 def recorded(folder, env):
@@ -146,6 +159,7 @@ def main():
     env = environment(False, SIM_KERNELS=f'{BUILD}/examples/libtrainer_kernels.so')
     env['PATH'] = f'{folder("bin")}:{BUILD}:{env["PATH"]}'
     files(folder)
+    of_others(folder)
     recorded(folder, env)
     synthetic(folder, lambda *words: subprocess.run(['cg-analyze', *words], cwd=folder.path, env=env, check=True, stdout=subprocess.DEVNULL))
     found = examples()

@@ -23,7 +23,7 @@ static void make(struct text *text, struct made *made, const char *step_span)
     cg_str name = step_span ? trace_find(made->trace, step_span, strlen(step_span)) : CG_ABSENT;
     assert_true(logical_memory_make(made->trace, &made->memory));
     assert_true(span_paths_make(made->trace, &made->paths));
-    assert_true(training_steps_make(made->trace, name, &made->steps));
+    assert_true(training_steps_make(made->trace, &made->memory, name, &made->steps));
     made->selected = calloc(made->memory.lifetime_count + 1, 1);
     assert_non_null(made->selected);
 }
@@ -144,6 +144,58 @@ static void steps_by_name(void **state)
     assert_int_equal(made.steps.at[0].end_ns, 150);
     select_leaks(made.trace, &made.memory, &made.steps, 1, made.selected);
     expect_selected(&made, "a");
+    drop(&made);
+}
+
+static void put_thread_span(struct text *text, const char *id, unsigned tid, uint64_t start,
+                            uint64_t duration)
+{
+    put(text,
+        "{\"kind\":\"span_start\",\"id\":\"%s\",\"parent_id\":\"m\",\"name\":\"step\",\"start_ns\":%llu,"
+        "\"span_kind\":\"function\",\"tid\":%u}\n{\"kind\":\"span_end\",\"id\":\"%s\",\"duration_ns\":%llu}"
+        "\n",
+        id, (unsigned long long)start, tid, id, (unsigned long long)duration);
+}
+
+/* Thread 1: 100 to 400 with one inside, 500 to 600, 700 to 800. Thread 2: 50 to 150, 300 to 900. */
+static void steps_of_threads(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    struct made made;
+    static const struct {
+        uint64_t start, end;
+    } steps[] = {{100, 400}, {500, 600}, {700, 800}, {50, 150}, {300, 900}};
+    put(&text, META);
+    put_span(&text, "m", "", 0, 1000, true);
+    put_thread_span(&text, "a1", 1, 100, 300);
+    put_thread_span(&text, "inner", 1, 150, 50);
+    put_thread_span(&text, "b1", 2, 50, 100);
+    put_thread_span(&text, "a2", 1, 500, 100);
+    put_thread_span(&text, "b2", 2, 300, 600);
+    put_thread_span(&text, "a3", 1, 700, 100);
+    put_life(&text, "one", 160, 601, 8, ",\"tid\":1");   /* in a1, alive when a2 has ended */
+    put_life(&text, "two", 120, 850, 8, ",\"tid\":2");   /* in b1, and b2 ends at 900 */
+    put_life(&text, "three", 120, 901, 8, ",\"tid\":2"); /* in b1, alive when b2 has ended */
+    put_life(&text, "gap", 450, 990, 8,
+             ",\"tid\":1"); /* between two steps of its thread, though b2 goes on */
+    put_life(&text, "other", 550, 801, 8, ",\"tid\":3"); /* a2 began last, alive when a3 has ended */
+    put_life(&text, "none", 560, 901, 8, ",\"tid\":2");  /* in b2, which nothing of its thread follows */
+    put_life(&text, "late", 850, 990, 8, "");            /* in b2 again: a3 has ended */
+    put_life(&text, "early", 40, 990, 8, "");            /* before all steps */
+    put_end(&text, 1000);
+    make(&text, &made, "step");
+    assert_int_equal(made.steps.count, 5);
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(made.steps.at[i].start_ns, steps[i].start);
+        assert_int_equal(made.steps.at[i].end_ns, steps[i].end);
+    }
+    /* Storages by start: early, three, two, one, gap, other, none, late. */
+    static const uint32_t of[] = {CG_NONE, 3, 3, 0, CG_NONE, 1, 4, 4};
+    for (size_t i = 0; i < 8; i++)
+        assert_int_equal(made.steps.of[i], of[i]);
+    select_leaks(made.trace, &made.memory, &made.steps, 1, made.selected);
+    expect_selected(&made, "three one other");
     drop(&made);
 }
 
@@ -446,6 +498,7 @@ int main(void)
         cmocka_unit_test(leaks_at_the_end),
         cmocka_unit_test(leaks_over_steps),
         cmocka_unit_test(steps_by_name),
+        cmocka_unit_test(steps_of_threads),
         cmocka_unit_test(temporaries),
         cmocka_unit_test(peaks),
         cmocka_unit_test(groups_by_stack),
