@@ -38,7 +38,7 @@ static inline __attribute__((always_inline)) cgtrace_span begin(const char *name
 
     if (likely(known && record_enter_joined(&call))) {
         span = span_plain_begin(&call, known, kind, step_given);
-        record_leave(&call);
+        record_leave_joined(&call);
         if (likely(span)) return (cgtrace_span)span;
     }
     const struct record_range range = {.kind = kind, .step_given = step_given};
@@ -113,7 +113,7 @@ int api_cgtrace_span_end(cgtrace_span span)
 
     if (likely(record_enter_joined(&call))) {
         ended = span_plain_end(&call, (uint64_t)span);
-        record_leave(&call);
+        record_leave_joined(&call);
         if (likely(ended)) return CGTRACE_OK;
     }
     return end_slowly(span);

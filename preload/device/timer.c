@@ -100,7 +100,7 @@ void device_begin_slow(struct device_timer *timer, const struct device_stream *s
 
     if (mode < DEVICE_BUDGET) return;
     begin(timer, stream);
-    timer->head = timer->call->thread->head;
+    timer->head = ring_head(timer->call->thread);
     device_thread.skip = device_gap();
     errno = kept;
     timer->call->begin = record_tick();
@@ -146,7 +146,7 @@ void device_end_slow(struct device_timer *timer, CUresult result, enum cap_activ
 
     if (timer->untimed) {
         if (work) record_untimed(timer->generation, (enum cap_untimed)(timer->untimed - 1));
-    } else if (!work || thread->head == timer->head || thread->generation != timer->generation) {
+    } else if (!work || ring_head(thread) == timer->head || thread->generation != timer->generation) {
         device_give(timer->context, timer->pair); /* no work, or a call that is not in the trace */
     } else {
         thread->busy = true;

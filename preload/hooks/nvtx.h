@@ -43,7 +43,7 @@ struct nvtx_text {
     char bytes[];
 };
 struct nvtx_domain {
-    uint32_t index; /* 0: the default domain */
+    uint16_t index; /* 0: the default domain */
     struct nvtx_text *name;
 };
 

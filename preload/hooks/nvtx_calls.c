@@ -117,7 +117,7 @@ static int push_event(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *ev
         const struct record_range range = read_event(nvtx_domain(domain), event);
         int level = range_plain_push(&call, &range);
 
-        record_leave(&call);
+        record_leave_joined(&call);
         if (likely(level >= 0)) return level;
     }
     return push_event_slowly(domain, event);
@@ -142,7 +142,7 @@ static inline __attribute__((always_inline)) int push_text(const char *message)
         const struct record_range range = {.name = known};
         int level = range_plain_push(&call, &range);
 
-        record_leave(&call);
+        record_leave_joined(&call);
         if (likely(level >= 0)) return level;
     }
     return push_text_slowly(message);
@@ -167,7 +167,7 @@ static inline __attribute__((always_inline)) int pop(nvtxDomainHandle_t domain)
     if (likely(record_enter_joined(&call))) {
         int level = range_plain_pop(&call, stack);
 
-        record_leave(&call);
+        record_leave_joined(&call);
         if (likely(level >= 0)) return level;
     }
     return pop_slowly(stack);

@@ -16,6 +16,7 @@
 enum { DOMAINS_MAX = 4096, BLOCK_BYTES = 256 << 10, TEXTS_BYTES_MAX = 64 << 20 };
 
 static struct nvtx_domain domains[DOMAINS_MAX]; /* the first is the default one */
+_Static_assert(DOMAINS_MAX <= UINT16_MAX, "their indices fit");
 static uint32_t domains_used = 1;
 static HANDLE_MAP(domain_handles);   /* struct nvtx_domain * */
 static HANDLE_MAP(string_handles);   /* struct nvtx_text * */
@@ -105,7 +106,7 @@ static struct nvtx_domain *domain_named(const char *name, size_t length)
         if (domains[i].name->length == length && memcmp(domains[i].name->bytes, name, length) == 0)
             return &domains[i];
     if (domains_used == DOMAINS_MAX || !(text = new_text(name, length))) return NULL;
-    domains[domains_used] = (struct nvtx_domain){domains_used, text};
+    domains[domains_used] = (struct nvtx_domain){(uint16_t)domains_used, text};
     return &domains[domains_used++];
 }
 

@@ -89,7 +89,7 @@ static enum capture_result begin(const struct capture_request *request, struct r
 /* The calling thread is inside of a call of ours: nothing that we do is recorded. False: it is already. */
 static bool enter(struct record_thread *thread)
 {
-    if (thread->busy) return false;
+    if (record_is_inside(thread)) return false;
     thread->busy = true;
     atomic_signal_fence(memory_order_seq_cst);
     return true;

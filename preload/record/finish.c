@@ -96,7 +96,7 @@ static void end_session(unsigned limit_ms, const char *how)
     const struct session_end end = {.how = how, .limit_ms = limit_ms, .clipped = session.comes_and_goes};
     uint32_t state;
     int past = errno;
-    bool inside = record_self.busy; /* a signal's handler, and who opens or closes may be its own thread */
+    bool busy = record_self.busy, inside = record_is_inside(&record_self); /* a signal's handler, and who opens or closes may be its own thread */
 
     /* A vfork child shares our memory and is not us; a forked one has a session of its own or none. */
     if (session.pid != getpid()) return;
@@ -112,7 +112,7 @@ static void end_session(unsigned limit_ms, const char *how)
     else if (state == SESSION_OPEN || state == SESSION_WAITING)
         say_result();
     if (state == SESSION_OPEN) atomic_store(&record_page->state, SESSION_ENDED);
-    record_self.busy = inside;
+    record_self.busy = busy;
     errno = past;
 }
 

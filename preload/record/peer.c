@@ -79,7 +79,7 @@ void peers_forked(void)
         peer->tid = own ? (int32_t)gettid() : 0;
         peer->depth = 0;
         peer->lock = 0;
-        peer->at = own && record_self.busy ? RECORD_AT_CALL : RECORD_AT_NOTHING;
+        if (!own) peer->at = RECORD_AT_NOTHING;
     }
 }
 
@@ -138,8 +138,8 @@ bool peers_next(struct cap_record *record, uint64_t end_tick, int32_t *tid)
     open = &cursor.stack[cursor.at++];
     if (open->begin > opened) return peers_next(record, end_tick, tid); /* since the session is over */
     span = atomic_fetch_add_explicit(&session.span_block, 1, memory_order_relaxed);
-    span_fill(record, opened, span, cursor.parent, (enum cap_span_source)open->source, &open->range);
-    record->type = CAP_SPAN;
+    *record =
+        span_record(CAP_SPAN, opened, span, cursor.parent, (enum cap_span_source)open->source, &open->range);
     record->flags |= CAP_FLAG_CLIPPED_START | CAP_FLAG_CLIPPED_END;
     record->ticks = end_tick > opened ? end_tick - opened : 0;
     *tid = cursor.tid;

@@ -106,9 +106,8 @@ static void fill_range(struct cap_record *slot, const struct open_range *range, 
     uint64_t opened = atomic_load_explicit(&session.opened, memory_order_relaxed);
     bool before = range->begin < opened;
 
-    span_fill(slot, before ? opened : range->begin, span, session.region.outside, CAP_SOURCE_NVTX,
-              &range->range);
-    slot->type = CAP_SPAN;
+    *slot = span_record(CAP_SPAN, before ? opened : range->begin, span, session.region.outside,
+                        CAP_SOURCE_NVTX, &range->range);
     slot->flags |= before ? CAP_FLAG_CLIPPED_START : 0;
 }
 

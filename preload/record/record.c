@@ -52,7 +52,7 @@ enum record_entered record_enter_slow(struct record_call *call, uint16_t api, un
     bool joined;
 
     if (state == SESSION_WAITING && !(interest & RECORD_OUTSIDE)) return RECORD_REFUSED;
-    if (thread->busy || state > SESSION_LAST_LIVE || (state == SESSION_CLOSED && !interest))
+    if (record_is_inside(thread) || state > SESSION_LAST_LIVE || (state == SESSION_CLOSED && !interest))
         return RECORD_REFUSED;
     thread->busy = true;
     atomic_signal_fence(memory_order_seq_cst);
@@ -106,23 +106,22 @@ static void unplaced(const struct record_thread *thread, enum cap_type type)
         atomic_fetch_add_explicit(&session.lost_type[type], 1, memory_order_relaxed);
 }
 
-/* What every record of a call has; its end is now. */
+/* What every record of a call has; its end is now. flags: beside those of every call. */
 static inline void fill(struct cap_record *slot, const struct record_call *call, enum cap_type type,
-                        int result)
+                        int result, unsigned flags)
 {
     uint64_t now = record_tick();
 
-    slot->begin = call->begin;
-    slot->span = call->thread->span;
-    slot->type = (uint8_t)type;
-    slot->slots = 1;
-    slot->session = 0;
-    slot->device = call->device;
-    slot->api = call->api;
-    slot->flags =
-        (uint16_t)((call->captured ? CAP_FLAG_CAPTURED : 0) | (call->skipped ? CAP_FLAG_SKIPPED : 0));
-    slot->result = result;
-    slot->ticks = now > call->begin ? now - call->begin : 0;
+    flags |= (call->captured ? CAP_FLAG_CAPTURED : 0u) | (call->skipped ? CAP_FLAG_SKIPPED : 0u);
+    record_store_head(slot, &(struct cap_record){.begin = call->begin,
+                                                 .span = call->thread->span,
+                                                 .type = (uint8_t)type,
+                                                 .slots = 1,
+                                                 .device = call->device,
+                                                 .api = call->api,
+                                                 .flags = (uint16_t)flags,
+                                                 .result = result,
+                                                 .ticks = now > call->begin ? now - call->begin : 0});
 }
 
 /* The stack of a call, whose record is filled: what this costs is not the call's time. 0: none. */
@@ -167,12 +166,28 @@ void record_op(struct record_call *call, int result, uint32_t stream, uint64_t b
         drop(call, CAP_CALL);
         return;
     }
-    fill(slot, call, CAP_CALL, result);
-    slot->call.bytes = bytes;
-    slot->call.stream = stream;
-    slot->call.stack = placed_stack(call);
-    ring_commit(call->thread);
-    record_leave(call);
+    fill(slot, call, CAP_CALL, result, 0);
+    record_store(&slot->call, bytes, stream | (uint64_t)placed_stack(call) << 32);
+    record_leave_with_slot(call);
+}
+
+static inline uint64_t block_side(uint32_t side)
+{
+    return side < UINT16_MAX ? side : UINT16_MAX;
+}
+
+/* The second half of a launch's record. */
+static inline void store_launch(struct cap_record *slot, const struct record_launch *launch, uint32_t stack)
+{
+    enum { STREAM_AT = CAP_NUMBER_BITS, STACK_AT = 2 * CAP_NUMBER_BITS };
+
+    record_store(&slot->launch,
+                 CAP_NUMBER(launch->name) | (uint64_t)CAP_NUMBER(launch->stream) << STREAM_AT |
+                     (uint64_t)CAP_NUMBER(stack) << STACK_AT,
+                 launch->grid[0] | (uint64_t)launch->grid[1] << 32);
+    record_store(&slot->launch.grid[2],
+                 launch->grid[2] | block_side(launch->block[0]) << 32 | block_side(launch->block[1]) << 48,
+                 block_side(launch->block[2]) | (uint64_t)launch->shared_bytes << 32);
 }
 
 void record_launch(struct record_call *call, int result, const struct record_launch *launch)
@@ -188,19 +203,9 @@ void record_launch(struct record_call *call, int result, const struct record_lau
         drop(call, CAP_LAUNCH);
         return;
     }
-    fill(slot, call, CAP_LAUNCH, result);
-    slot->launch.name = CAP_NUMBER(launch->name);
-    for (int i = 0; i < 3; i++) {
-        slot->launch.grid[i] = launch->grid[i];
-        slot->launch.block[i] = (uint16_t)(launch->block[i] < UINT16_MAX ? launch->block[i] : UINT16_MAX);
-    }
-    slot->launch.pad = 0;
-    slot->launch.shared = launch->shared_bytes;
-    slot->launch.stream = CAP_NUMBER(launch->stream);
-    slot->launch.stack = CAP_NUMBER(placed_stack(call));
-    slot->launch.unused = 0; /* so that the four are one store */
-    ring_commit(call->thread);
-    record_leave(call);
+    fill(slot, call, CAP_LAUNCH, result, 0);
+    store_launch(slot, launch, placed_stack(call));
+    record_leave_with_slot(call);
 }
 
 /* The words of a graph behind the first slot of its record. */
@@ -223,14 +228,12 @@ void record_graph_align(struct record_call *call, const struct record_graph *gra
     uint64_t gap = call->outside ? 0 : ring_gap(thread, graph_slots(graph));
 
     if (!gap) return;
-    if (ring_window_open(thread) && thread->head + gap <= thread->check_at) {
-        struct cap_record *pad = &thread->slots[thread->head & thread->mask];
+    if (ring_window_open(thread) && ring_head(thread) + gap <= thread->check_at) {
+        struct cap_record *pad = &thread->slots[ring_head(thread) & thread->mask];
 
         pad->type = CAP_PAD;
         pad->slots = (uint8_t)gap;
-        thread->head += gap;
-        /* Release: the stores into the slot come before the store of head that makes it the writer's. */
-        atomic_store_explicit(&thread->ring->head, thread->head, memory_order_release);
+        ring_advance(thread, gap);
     }
     ring_window_close(thread);
 }
@@ -250,9 +253,8 @@ void record_graph_launch(struct record_call *call, int result, uint32_t number, 
         drop(call, CAP_LAUNCH);
         return;
     }
-    fill(slot, call, CAP_LAUNCH, result);
+    fill(slot, call, CAP_LAUNCH, result, CAP_FLAG_GRAPH);
     slot->slots = (uint8_t)count;
-    slot->flags |= CAP_FLAG_GRAPH;
     memset(&slot->launch, 0, sizeof slot->launch);
     slot->launch.shared = number;
     slot->launch.stream = CAP_NUMBER(stream);
@@ -281,7 +283,7 @@ void record_graph(struct record_call *call, int result, const struct record_grap
         drop(call, CAP_GRAPH);
         return;
     }
-    fill(slot, call, CAP_GRAPH, result);
+    fill(slot, call, CAP_GRAPH, result, 0);
     slot->slots = (uint8_t)count;
     slot->graph.number = graph->number;
     slot->graph.stream = 0;
@@ -308,15 +310,10 @@ void record_copy(struct record_call *call, int result, enum record_copy_kind kin
         drop(call, CAP_COPY);
         return;
     }
-    fill(slot, call, CAP_COPY, result);
-    slot->flags |= (uint16_t)kind;
-    slot->copy.bytes = bytes;
-    slot->copy.destination = destination;
-    slot->copy.source = source;
-    slot->copy.stream = stream;
-    slot->copy.stack = placed_stack(call);
-    ring_commit(call->thread);
-    record_leave(call);
+    fill(slot, call, CAP_COPY, result, kind);
+    record_store(&slot->copy.bytes, bytes, destination);
+    record_store(&slot->copy.source, source, stream | (uint64_t)placed_stack(call) << 32);
+    record_leave_with_slot(call);
 }
 
 /* ---- storages ---- */
@@ -391,11 +388,11 @@ static void begin_storage(struct record_call *call, int result, enum cap_memory_
 
     if (made) storage.storage = atomic_fetch_add_explicit(&session.storage, 1, memory_order_relaxed) + 1;
     storage.alloc_tick = call->begin;
-    storage.step = call->thread->step;
+    storage.step = (uint16_t)call->thread->step;
     slot = ring_slot(call->thread, RING_MAY_DROP);
     if (slot) {
         if (made) storage.generation = call->thread->generation;
-        fill(slot, call, CAP_ALLOC, result);
+        fill(slot, call, CAP_ALLOC, result, 0);
         slot->flags = (uint16_t)(kind | call->thread->step | flags | (made ? 0 : CAP_FLAG_NO_STORAGE));
         slot->memory.address = address;
         slot->memory.bytes = bytes;
@@ -482,7 +479,7 @@ void record_free(struct record_call *call, int result, const struct record_stora
     }
     if (!result && !storage->known && storage->address) record_gap(RECORD_GAP_UNKNOWN_FREE, 1);
     if (storage->known) call->device = storage->device;
-    fill(&record, call, CAP_FREE, result);
+    fill(&record, call, CAP_FREE, result, 0);
     record.flags = (uint16_t)(ends && here ? storage->kind | storage->step : CAP_FLAG_NO_STORAGE);
     record.memory.address = storage->address;
     record.memory.bytes = storage->known ? storage->bytes : 0;
@@ -524,7 +521,7 @@ void record_sample(struct record_call *call, uint8_t device, uint64_t used, uint
         unplaced(call->thread, CAP_SAMPLE);
         return;
     }
-    fill(slot, call, CAP_SAMPLE, 0);
+    fill(slot, call, CAP_SAMPLE, 0, 0);
     slot->begin += slot->ticks;
     slot->ticks = 0;
     slot->device = device;

@@ -57,7 +57,7 @@ static inline bool record_enter_as(struct record_call *call, uint16_t api, unsig
 
         if (entered != RECORD_JOINED) return entered == RECORD_IS_OUTSIDE;
     }
-    if (unlikely(thread->busy)) {
+    if (unlikely(record_is_inside(thread))) {
         record_nested();
         return false;
     }
@@ -73,21 +73,21 @@ static inline bool record_enter_as(struct record_call *call, uint16_t api, unsig
     return true;
 }
 
-/* The plainest case alone: the thread has joined the open session and is in no call. False: it is another
- * case, and nothing was done. */
+/* The plainest case alone, of a call that is no more than its record: the thread has joined the open session
+ * and is in no call. Enters with the ring's window open, and nothing else: that alone tells a signal's
+ * handler that the thread is in a call. False: it is another case, and nothing was done. */
 static inline bool record_enter_joined(struct record_call *call)
 {
     struct record_thread *thread = &record_self;
 
-    if (unlikely(thread->busy ||
-                 thread->generation != atomic_load_explicit(&record_page->generation, memory_order_relaxed)))
+    if (unlikely(thread->generation != atomic_load_explicit(&record_page->generation, memory_order_relaxed) ||
+                 record_is_inside(thread)))
         return false;
-    thread->busy = true;
-    /* For a signal handler on this thread: busy before everything that it guards. */
-    atomic_signal_fence(memory_order_seq_cst);
-    atomic_store_explicit(&thread->peer->at, RECORD_AT_CALL, memory_order_relaxed);
+    if (unlikely(!ring_window_open(thread))) {
+        ring_window_leave(thread);
+        return false;
+    }
     call->thread = thread;
-    call->outside = false;
     call->begin = record_tick();
     return true;
 }
@@ -114,14 +114,24 @@ static inline bool record_enter_end(struct record_call *call, uint16_t api)
 {
     return record_enter_as(call, api, RECORD_OUTSIDE);
 }
-/* Leaves without a record. */
+/* Leaves without a record, or behind it. */
 static inline void record_leave(struct record_call *call)
 {
-    /* Release: what the call stored comes before the thread's being nowhere. And for a signal handler on this
-     * thread: busy after everything that it guards. */
-    atomic_store_explicit(&call->thread->peer->at, RECORD_AT_NOTHING, memory_order_release);
+    ring_window_leave(call->thread);
+    /* For a signal handler on this thread: busy after everything that it guards. */
     atomic_signal_fence(memory_order_seq_cst);
     call->thread->busy = false;
+}
+/* Leaves a call that was entered by record_enter_joined(). */
+static inline void record_leave_joined(struct record_call *call)
+{
+    ring_window_leave(call->thread);
+}
+/* Leaves with one slot filled. */
+static inline void record_leave_with_slot(struct record_call *call)
+{
+    ring_advance(call->thread, 1);
+    record_leave(call);
 }
 
 /* A call without payload. bytes is written only when not 0. */

@@ -7,7 +7,9 @@
 #define CGTRACE_PRELOAD_RECORD_RING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,16 +47,17 @@ extern struct record_page *record_page;
 /* What a program says of a range. Strings are numbers of record_string(). */
 struct record_range {
     uint32_t name, domain, category;
-    uint32_t stack;       /* ranges nest among those of the same number: NVTX's domains */
+    uint16_t stack;       /* ranges nest among those of the same number: NVTX's domains */
     uint8_t payload_type; /* enum cap_payload */
+    uint8_t kind;         /* enum cg_value_SPAN_KIND */
+    uint8_t step_given;   /* 0: the step that the name says; 1: none; 2 + enum cg_value_STEP */
+    bool measured;        /* the program's own measured region */
     bool has_color;
-    uint8_t kind;       /* enum cg_value_SPAN_KIND */
-    uint8_t step_given; /* 0: the step that the name says; 1: none; 2 + enum cg_value_STEP */
-    bool measured;      /* the program's own measured region */
     uint32_t color;
     uint64_t payload; /* bits of a value of that type */
 };
 
+/* Steps are in CAP_FLAG_STEP form. One cache line: span_plain.h writes it in four stores. */
 struct record_open_span {
     uint64_t begin;
     uint32_t span;   /* 0: not recorded, for want of room; kept, since its end will come */
@@ -62,20 +65,21 @@ struct record_open_span {
     /* Of an explicit span, the number that its end will name: it stays when the span is cut and goes on as
      * another. 0: a range that was pushed. */
     uint64_t handle;
-    uint32_t level; /* ranges around it on its stack */
-    uint16_t own_step;
-    uint16_t step;             /* CAP_FLAG_STEP form: its own, or that of the innermost one around it */
+    uint16_t level; /* ranges around it on its stack */
+    uint8_t own_step;
+    uint8_t step;              /* its own, or that of the innermost one around it */
     uint8_t source;            /* enum cap_span_source */
     bool call_edge;            /* its end writes an edge from the span around it */
     bool clipped;              /* the writer's: it was open when the session began */
     struct record_range range; /* to begin it anew */
-};
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct record_open_span) == 64, "one cache line");
 
 /* Where a thread is, for the one that closes a session. */
 enum record_at {
     RECORD_AT_NOTHING,
     RECORD_AT_CALL, /* inside a hook, of the session that it has joined */
-    RECORD_AT_SLOT, /* about to store into a slot, or storing */
+    RECORD_AT_SLOT, /* about to store into a slot, or storing: inside a hook, or a call that is no more */
 };
 /* What other threads look at of a thread. Outlives it, and is another thread's then. */
 struct record_peer {
@@ -95,13 +99,14 @@ extern struct record_peer record_nobody; /* of threads that have none yet: writt
 
 struct record_thread {
     uint64_t generation; /* the session that it has joined */
-    uint64_t head;       /* what ring->head holds */
     uint64_t check_at;   /* below it there is room, known without looking at tail */
     uint64_t mask;
     struct cap_record *slots;
     struct cap_ring *ring;
     struct record_peer *peer;
+    /* These two are written together, by record_set_span(). */
     uint32_t span; /* innermost open one that is recorded, or base */
+    uint32_t step; /* of the innermost span that has one, CAP_FLAG_STEP form */
     uint32_t base; /* what it hangs under outside of all spans: the measured region, or the root */
     /* Entries of its stack, from the bottom, that are no spans of the trace: they were open when it opened
      * the region. The topmost of these is the region itself when region_here. */
@@ -113,9 +118,8 @@ struct record_thread {
     uint32_t span_limit;
     uint32_t ring_index;
     int32_t tid;
-    uint16_t step;      /* of the innermost span that has one, CAP_FLAG_STEP form */
     bool ours;          /* a thread of the recorder, not of the program */
-    volatile bool busy; /* inside a hook: what happens in there is not recorded again */
+    volatile bool busy; /* inside a hook: what happens in there is not recorded again. See record_inside() */
     bool any_beyond;    /* see below */
     uint8_t ends;       /* rounds of destructors that it has come through */
     /* Ranges for which the stack had no place: how many, by number of their stack. While there are some, all
@@ -146,6 +150,57 @@ static inline uint64_t record_tick(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Whether the thread is in a call already, which a signal's handler has interrupted. */
+static inline bool record_is_inside(const struct record_thread *thread)
+{
+    return thread->busy || atomic_load_explicit(&thread->peer->at, memory_order_relaxed) == RECORD_AT_SLOT;
+}
+
+/* ---- stores ----
+ *
+ * A record is put together in registers and stored in pairs of words: 4 stores for a begin where member by
+ * member took 14, and the entry of the thread's stack likewise (a span's begin and end: 27 to 24 ns where the
+ * core is the thread's alone, 48 to 39 where another thread shares it, on the same two bare slots of 20). */
+
+typedef uint64_t record_pair __attribute__((vector_size(16), aligned(8), may_alias));
+
+static inline void record_store(void *at, uint64_t low, uint64_t high)
+{
+    *(record_pair *)at = (record_pair){low, high};
+}
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "members are shifted to where they stand in words");
+
+/* The members of `from` up to ticks, into a slot. As all functions of this kind inline, so that `from` is
+ * never in memory. */
+static inline __attribute__((always_inline)) void record_store_head(struct cap_record *slot,
+                                                                    const struct cap_record *from)
+{
+    record_store(slot, from->begin,
+                 from->span | (uint64_t)from->type << 32 | (uint64_t)from->slots << 40 |
+                     (uint64_t)from->session << 48 | (uint64_t)from->device << 56);
+    record_store(&slot->api, from->api | (uint64_t)from->flags << 16 | (uint64_t)(uint32_t)from->result << 32,
+                 from->ticks);
+}
+
+/* What the thread's records belong to from here on. */
+static inline void record_set_span(struct record_thread *thread, uint32_t span, uint32_t step)
+{
+    uint64_t both = span | (uint64_t)step << 32;
+
+    memcpy(&thread->span, &both, sizeof both);
+}
+_Static_assert(offsetof(struct record_thread, step) == offsetof(struct record_thread, span) + 4,
+               "written as one word");
+
+/* ---- slots ---- */
+
+/* What of the ring is committed. */
+static inline uint64_t ring_head(const struct record_thread *thread)
+{
+    return atomic_load_explicit(&thread->ring->head, memory_order_relaxed);
 }
 
 /* Slots kept for what must not be dropped. */
@@ -181,19 +236,25 @@ static inline void ring_window_close(struct record_thread *thread)
     /* Release: all stores into the ring come before it. */
     atomic_store_explicit(&thread->peer->at, RECORD_AT_CALL, memory_order_release);
 }
+/* Closes it, if it is open, at the end of a call. */
+static inline void ring_window_leave(struct record_thread *thread)
+{
+    /* Release: what the call stored comes before the thread's being nowhere. */
+    atomic_store_explicit(&thread->peer->at, RECORD_AT_NOTHING, memory_order_release);
+}
 
 /* The next slot, to be filled and committed; NULL: no room, or the session has ended under this call. */
 static inline struct cap_record *ring_slot(struct record_thread *thread, enum ring_room room)
 {
-    if (unlikely(!ring_window_open(thread) || thread->head >= thread->check_at))
+    if (unlikely(!ring_window_open(thread) || ring_head(thread) >= thread->check_at))
         return ring_slot_slow(thread, room, 1);
-    return &thread->slots[thread->head & thread->mask];
+    return &thread->slots[ring_head(thread) & thread->mask];
 }
 
 /* Slots to skip so that `count` of them lie in a row. */
 static inline uint64_t ring_gap(const struct record_thread *thread, unsigned count)
 {
-    uint64_t left = thread->mask + 1 - (thread->head & thread->mask);
+    uint64_t left = thread->mask + 1 - (ring_head(thread) & thread->mask);
 
     return left < count ? left : 0;
 }
@@ -203,33 +264,36 @@ static inline struct cap_record *ring_slots(struct record_thread *thread, enum r
 {
     uint64_t gap = ring_gap(thread, count);
 
-    if (unlikely(!ring_window_open(thread) || thread->head + gap + count > thread->check_at)) {
+    if (unlikely(!ring_window_open(thread) || ring_head(thread) + gap + count > thread->check_at)) {
         struct cap_record *slot = ring_slot_slow(thread, room, count);
 
         if (!slot) return NULL;
     }
     if (unlikely(gap > 0)) {
-        struct cap_record *pad = &thread->slots[thread->head & thread->mask];
+        struct cap_record *pad = &thread->slots[ring_head(thread) & thread->mask];
 
         pad->type = CAP_PAD;
         pad->slots = (uint8_t)gap;
     }
-    return &thread->slots[(thread->head + gap) & thread->mask];
+    return &thread->slots[(ring_head(thread) + gap) & thread->mask];
+}
+
+/* Makes so many slots the writer's. The window stays open. */
+static inline void ring_advance(struct record_thread *thread, uint64_t count)
+{
+    /* Release: the stores into the slots come before the store of head. */
+    atomic_store_explicit(&thread->ring->head, ring_head(thread) + count, memory_order_release);
 }
 
 static inline void ring_commit(struct record_thread *thread)
 {
-    thread->head++;
-    /* Release: the stores into the slot come before the store of head that makes it the writer's. */
-    atomic_store_explicit(&thread->ring->head, thread->head, memory_order_release);
+    ring_advance(thread, 1);
     ring_window_close(thread);
 }
 
 static inline void ring_commit_slots(struct record_thread *thread, unsigned count)
 {
-    thread->head += ring_gap(thread, count) + count;
-    /* Release: as in ring_commit(), of all the slots at once. */
-    atomic_store_explicit(&thread->ring->head, thread->head, memory_order_release);
+    ring_advance(thread, ring_gap(thread, count) + count);
     ring_window_close(thread);
 }
 

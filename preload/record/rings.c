@@ -172,8 +172,7 @@ static void enter_ring(struct record_thread *thread, uint32_t index)
     thread->tid = ring->tid;
     thread->slots = session.views[index].slots;
     thread->mask = ring->slots - 1;
-    thread->head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    thread->check_at = thread->head; /* the first record looks at tail */
+    thread->check_at = ring_head(thread); /* the first record looks at tail */
     thread->span_next = thread->span_limit = 0;
 }
 
@@ -315,14 +314,14 @@ void rings_unmap(bool leak)
 static bool look(struct record_thread *thread, enum ring_room room, unsigned count)
 {
     uint64_t slots = thread->mask + 1, eighth = slots / 8, limit;
-    uint64_t end = thread->head + ring_gap(thread, count) + count;
+    uint64_t head = ring_head(thread), end = head + ring_gap(thread, count) + count;
     /* Acquire: the writer has read the slots behind tail before it gave them back. */
     uint64_t tail = atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
 
-    if (thread->head - tail >= slots / 2) writer_wake();
+    if (head - tail >= slots / 2) writer_wake();
     limit = tail + slots - ring_reserve(slots);
     if (end <= limit) {
-        thread->check_at = limit < thread->head + eighth ? limit : thread->head + eighth;
+        thread->check_at = limit < head + eighth ? limit : head + eighth;
         return true;
     }
     return room == RING_MUST && end <= tail + slots;
@@ -364,7 +363,7 @@ struct cap_record *ring_slot_slow(struct record_thread *thread, enum ring_room r
     if (!ok && room == RING_MAY_DROP) ring_lose(thread);
     if (!ok) ring_window_close(thread);
     errno = past;
-    return ok ? &thread->slots[thread->head & thread->mask] : NULL;
+    return ok ? &thread->slots[ring_head(thread) & thread->mask] : NULL;
 }
 
 /* ---- records without room that must not be lost ---- */

@@ -125,10 +125,10 @@ void span_cut(struct record_thread *thread, uint64_t tick);
 /* Takes the entry at `at`, which is no span of the trace, out of the thread's stack. */
 void span_take_out(struct record_thread *thread, uint32_t at);
 /* The step that a name says, in CAP_FLAG_STEP form. */
-uint16_t span_step(uint32_t name);
-/* Fills a slot, but for its own type: what a range says of itself. */
-void span_fill(struct cap_record *slot, uint64_t begin, uint32_t span, uint32_t parent,
-               enum cap_span_source source, const struct record_range *range);
+uint8_t span_step(uint32_t name);
+/* The record of a span, up to its end: what a range says of itself. */
+struct cap_record span_record(enum cap_type type, uint64_t begin, uint32_t span, uint32_t parent,
+                              enum cap_span_source source, const struct record_range *range);
 
 /* Reads the settings, once; the library's constructor, for those that may come before it. */
 void session_load(void);

@@ -10,6 +10,7 @@
 #include "preload/record/record.h"
 #include "preload/record/region.h"
 #include "preload/record/session.h"
+#include "preload/record/span_plain.h"
 #include "preload/record/write.h"
 
 enum { SPAN_BLOCK = 1024 };
@@ -40,46 +41,15 @@ uint32_t span_number(struct record_thread *thread)
     return thread->span_next++;
 }
 
-uint16_t span_step(uint32_t name)
+uint8_t span_step(uint32_t name)
 {
-    uint32_t head = *(const uint32_t *)(session.strings + (uint64_t)name * 8);
-
-    return (uint16_t)(CAP_STRING_STEP(head) << 4);
+    return span_own_step(&(struct record_range){.name = name});
 }
 
-static inline uint16_t range_step(const struct record_range *range)
+struct cap_record span_record(enum cap_type type, uint64_t begin, uint32_t span, uint32_t parent,
+                              enum cap_span_source source, const struct record_range *range)
 {
-    return likely(!range->step_given) ? span_step(range->name) : (uint16_t)((range->step_given - 1) << 4);
-}
-
-static inline __attribute__((always_inline)) void fill(struct cap_record *slot, uint64_t begin, uint32_t span,
-                                                       uint32_t parent, unsigned flags,
-                                                       const struct record_range *range)
-{
-    slot->begin = begin;
-    slot->span = span;
-    slot->slots = 1;
-    slot->session = 0;
-    slot->device = CAP_NO_DEVICE;
-    slot->api = 0;
-    slot->flags = (uint16_t)(flags | (range->measured ? CAP_FLAG_MEASURED : 0));
-    slot->result = 0;
-    slot->ticks = 0;
-    slot->span_data.name = range->name;
-    slot->span_data.parent = parent;
-    slot->span_data.domain = range->domain;
-    slot->span_data.category = range->category;
-    slot->span_data.kind = range->kind;
-    slot->span_data.payload_type = range->payload_type;
-    slot->span_data.has_color = range->has_color;
-    slot->span_data.color = range->color;
-    slot->span_data.payload = range->payload;
-}
-
-void span_fill(struct cap_record *slot, uint64_t begin, uint32_t span, uint32_t parent,
-               enum cap_span_source source, const struct record_range *range)
-{
-    fill(slot, begin, span, parent, source | (unsigned)range_step(range), range);
+    return span_describe(type, begin, span, parent, source | (unsigned)span_own_step(range), range);
 }
 
 static void lost_begin(const struct record_thread *thread)
@@ -100,36 +70,28 @@ static void lost_beyond(struct record_thread *thread)
 
 /* Writes the begin of an entry whose source and range are set, as the innermost one. continues: the span that
  * it was before. Without room it stays, unrecorded. */
-static inline __attribute__((always_inline)) void begin_hot(struct record_thread *thread,
-                                                            struct record_open_span *open,
-                                                            const struct record_range *range, uint64_t tick,
-                                                            uint32_t continues, uint16_t flags)
+static void begin_entry(struct record_thread *thread, struct record_open_span *open, uint64_t tick,
+                        uint32_t continues, uint16_t flags)
 {
+    const struct record_range *range = &open->range;
     struct cap_record *slot = ring_slot(thread, unlikely(range->measured) ? RING_MUST : RING_MAY_DROP);
 
     open->begin = tick;
     open->span = 0;
     open->inside = thread->span;
-    open->step = open->own_step ? open->own_step : thread->step;
+    open->step = open->own_step ? open->own_step : (uint8_t)thread->step;
     if (unlikely(!slot)) {
         lost_begin(thread);
     } else {
         uint32_t span = span_number(thread);
 
-        fill(slot, tick, span, thread->span, (unsigned)(open->source | open->own_step | flags), range);
-        open->span = open->inside = span;
-        slot->type = CAP_SPAN_BEGIN;
+        *slot = span_describe(CAP_SPAN_BEGIN, tick, span, thread->span,
+                              (unsigned)(open->source | open->own_step | flags), range);
         slot->result = (int32_t)continues;
+        open->span = open->inside = span;
         ring_commit(thread);
     }
-    thread->span = open->inside;
-    thread->step = open->step;
-}
-
-static void begin_entry(struct record_thread *thread, struct record_open_span *open, uint64_t tick,
-                        uint32_t continues, uint16_t flags)
-{
-    begin_hot(thread, open, &open->range, tick, continues, flags);
+    record_set_span(thread, open->inside, open->step);
 }
 
 /* What records belong to once the entries from depth on are gone. */
@@ -138,8 +100,8 @@ static inline void settle(struct record_thread *thread, uint32_t depth)
     const struct record_open_span *stack = thread->peer->stack;
 
     thread->peer->depth = depth;
-    thread->span = depth ? stack[depth - 1].inside : thread->base;
-    thread->step = depth ? stack[depth - 1].step : 0;
+    record_set_span(thread, depth ? stack[depth - 1].inside : thread->base,
+                    depth ? stack[depth - 1].step : 0);
 }
 
 /* The span that the begin of an entry named as its parent. */
@@ -149,38 +111,20 @@ static uint32_t span_around(const struct record_thread *thread, const struct rec
 }
 
 /* Writes the end of an entry. */
-static inline __attribute__((always_inline)) void
-end_hot(struct record_thread *thread, const struct record_open_span *open, uint64_t tick, uint16_t flags)
+static void end_entry(struct record_thread *thread, const struct record_open_span *open, uint64_t tick,
+                      uint16_t flags)
 {
     struct cap_record *slot, deferred;
 
     if (unlikely(!open->span)) return;
     slot = ring_slot(thread, RING_MUST);
     if (unlikely(!slot)) slot = &deferred;
-    slot->begin = open->begin;
-    slot->span = open->span;
-    slot->type = CAP_SPAN_END;
-    slot->slots = 1;
-    slot->session = 0;
-    slot->device = CAP_NO_DEVICE;
-    slot->api = 0;
-    slot->flags = flags;
-    slot->result = 0;
-    slot->ticks = tick > open->begin ? tick - open->begin : 0;
-    if (unlikely(open->call_edge)) {
-        slot->flags |= CAP_FLAG_CALL_EDGE;
-        slot->span_data.parent = span_around(thread, open);
-    }
+    span_store_end(slot, open, tick, flags | (open->call_edge ? CAP_FLAG_CALL_EDGE : 0u));
+    if (open->call_edge) slot->span_data.parent = span_around(thread, open);
     if (likely(slot != &deferred))
         ring_commit(thread);
     else
         deferred_add(thread->generation, slot, thread->ring_index, thread->tid);
-}
-
-static void end_entry(struct record_thread *thread, const struct record_open_span *open, uint64_t tick,
-                      uint16_t flags)
-{
-    end_hot(thread, open, tick, flags);
 }
 
 void record_span_close(struct record_thread *thread)
@@ -251,20 +195,19 @@ static void end_at(struct record_thread *thread, uint32_t at, uint64_t tick)
 /* ---- outside of the trace ---- */
 
 /* Puts the entry behind the innermost one on the stack: in the trace, or kept for a session to come. */
-static inline __attribute__((always_inline)) void
-place(struct record_call *call, struct record_open_span *open, const struct record_range *range)
+static void place(struct record_call *call, struct record_open_span *open)
 {
     struct record_thread *thread = call->thread;
 
     if (likely(!call->outside)) {
-        begin_hot(thread, open, range, call->begin, 0, 0);
+        begin_entry(thread, open, call->begin, 0, 0);
         thread->peer->depth++;
         return;
     }
     open->begin = call->begin;
     open->span = 0;
     open->inside = thread->base;
-    open->step = open->own_step ? open->own_step : thread->step;
+    open->step = open->own_step ? open->own_step : (uint8_t)thread->step;
     thread->step = open->step;
     lock_take(&thread->peer->lock);
     thread->peer->depth++;
@@ -283,7 +226,7 @@ static __attribute__((noinline, cold)) void meet_region(struct record_call *call
 void span_take_out(struct record_thread *thread, uint32_t at)
 {
     struct record_peer *peer = thread->peer;
-    uint16_t step = at ? peer->stack[at - 1].step : 0;
+    uint8_t step = at ? peer->stack[at - 1].step : 0;
 
     lock_take(&peer->lock);
     memmove(&peer->stack[at], &peer->stack[at + 1], (peer->depth - at - 1) * sizeof *peer->stack);
@@ -347,10 +290,10 @@ uint64_t record_span_open(struct record_call *call, enum cap_span_source source,
     open->source = (uint8_t)source;
     open->call_edge = false;
     open->level = 0;
-    open->own_step = range_step(range);
+    open->own_step = span_own_step(range);
     open->range = *range;
     open->handle = 1; /* of an explicit span, whichever */
-    place(call, open, range);
+    place(call, open);
     open->handle = handle =
         likely(open->span) ? recorded_handle(thread, open->span) : unrecorded_handle(thread);
     if (unlikely(region_is(range->name, range->domain))) meet_region(call, open);
@@ -392,7 +335,7 @@ enum record_span_place record_span_close_explicit(struct record_call *call, uint
         return region ? RECORD_SPAN_FOUND : RECORD_SPAN_NOT_RECORDED;
     }
     if (likely(place == thread->peer->depth)) {
-        end_hot(thread, &thread->peer->stack[place - 1], call->begin, 0);
+        end_entry(thread, &thread->peer->stack[place - 1], call->begin, 0);
         settle(thread, place - 1);
     } else {
         end_at(thread, place - 1, call->begin);
@@ -428,8 +371,7 @@ uint64_t record_span_past(const struct record_call *call, const struct record_ra
         return 0;
     }
     span = span_number(thread);
-    span_fill(slot, start_ns, span, session.region.outside, CAP_SOURCE_API, range);
-    slot->type = CAP_SPAN;
+    *slot = span_record(CAP_SPAN, start_ns, span, session.region.outside, CAP_SOURCE_API, range);
     slot->flags |= CAP_FLAG_NS;
     slot->ticks = duration_ns;
     ring_commit(thread);
@@ -535,10 +477,10 @@ int record_range_push(struct record_call *call, const struct record_range *range
         open->source = CAP_SOURCE_NVTX;
         open->call_edge = false;
         open->handle = 0;
-        open->level = level;
-        open->own_step = span_step(range->name);
+        open->level = (uint16_t)level;
+        open->own_step = span_own_step(range);
         open->range = *range;
-        place(call, open, range);
+        place(call, open);
         if (unlikely(region_is(range->name, range->domain))) meet_region(call, open);
     }
     record_leave(call);
@@ -569,7 +511,7 @@ int record_range_pop(struct record_call *call, uint32_t stack)
     } else if (unlikely(is_outside(call, at - 1))) {
         end_outside(call, at - 1);
     } else if (likely(at == thread->peer->depth)) {
-        end_hot(thread, &thread->peer->stack[at - 1], call->begin, 0);
+        end_entry(thread, &thread->peer->stack[at - 1], call->begin, 0);
         settle(thread, at - 1);
     } else {
         end_at(thread, at - 1, call->begin);
@@ -584,8 +526,7 @@ void record_mark(struct record_call *call, const struct record_range *range)
     struct cap_record *slot = ring_slot(thread, RING_MAY_DROP);
 
     if (likely(slot != NULL)) {
-        span_fill(slot, call->begin, span_number(thread), thread->span, CAP_SOURCE_NVTX, range);
-        slot->type = CAP_SPAN;
+        *slot = span_record(CAP_SPAN, call->begin, span_number(thread), thread->span, CAP_SOURCE_NVTX, range);
         ring_commit(thread);
     } else if (thread->generation == atomic_load_explicit(&record_page->generation, memory_order_relaxed)) {
         atomic_fetch_add_explicit(&session.lost_type[CAP_SPAN], 1, memory_order_relaxed);

@@ -10,6 +10,89 @@
 #include "preload/record/region.h"
 #include "preload/record/session.h"
 
+/* ---- records ---- */
+
+/* The step that a range has by itself, in CAP_FLAG_STEP form. */
+static inline __attribute__((always_inline)) uint8_t span_own_step(const struct record_range *range)
+{
+    uint32_t head;
+
+    if (unlikely(range->step_given)) return (uint8_t)((range->step_given - 1) << 4);
+    memcpy(&head, session.strings + (uint64_t)range->name * 8, sizeof head);
+    return (uint8_t)(CAP_STRING_STEP(head) << 4);
+}
+
+/* The record of a span but for its end. flags: all but what the range says. */
+static inline __attribute__((always_inline)) struct cap_record span_describe(enum cap_type type,
+                                                                             uint64_t begin, uint32_t span,
+                                                                             uint32_t parent, unsigned flags,
+                                                                             const struct record_range *range)
+{
+    return (struct cap_record){.begin = begin,
+                               .span = span,
+                               .type = (uint8_t)type,
+                               .slots = 1,
+                               .device = CAP_NO_DEVICE,
+                               .flags = (uint16_t)(flags | (range->measured ? CAP_FLAG_MEASURED : 0)),
+                               .span_data = {.name = range->name,
+                                             .parent = parent,
+                                             .domain = range->domain,
+                                             .category = range->category,
+                                             .kind = range->kind,
+                                             .payload_type = range->payload_type,
+                                             .has_color = range->has_color,
+                                             .color = range->color,
+                                             .payload = range->payload}};
+}
+
+/* A slot from such a record. */
+static inline __attribute__((always_inline)) void span_store(struct cap_record *slot,
+                                                             const struct cap_record *from)
+{
+    record_store_head(slot, from);
+    record_store(&slot->span_data.name, from->span_data.name | (uint64_t)from->span_data.parent << 32,
+                 from->span_data.domain | (uint64_t)from->span_data.category << 32);
+    record_store(&slot->span_data.kind,
+                 from->span_data.kind | (uint64_t)from->span_data.payload_type << 8 |
+                     (uint64_t)from->span_data.has_color << 16 | (uint64_t)from->span_data.color << 32,
+                 from->span_data.payload);
+}
+
+/* A slot of an end, but for what an edge needs. */
+static inline __attribute__((always_inline)) void
+span_store_end(struct cap_record *slot, const struct record_open_span *open, uint64_t tick, unsigned flags)
+{
+    record_store_head(slot, &(struct cap_record){.begin = open->begin,
+                                                 .span = open->span,
+                                                 .type = CAP_SPAN_END,
+                                                 .slots = 1,
+                                                 .device = CAP_NO_DEVICE,
+                                                 .flags = (uint16_t)flags,
+                                                 .ticks = tick > open->begin ? tick - open->begin : 0});
+}
+
+/* An entry of a thread's stack. */
+static inline __attribute__((always_inline)) void span_store_open(struct record_open_span *open,
+                                                                  const struct record_open_span *from)
+{
+    const struct record_range *range = &from->range;
+
+    record_store(&open->begin, from->begin, from->span | (uint64_t)from->inside << 32);
+    record_store(&open->handle, from->handle,
+                 from->level | (uint64_t)from->own_step << 16 | (uint64_t)from->step << 24 |
+                     (uint64_t)from->source << 32 | (uint64_t)from->call_edge << 40 |
+                     (uint64_t)from->clipped << 48);
+    record_store(&open->range.name, range->name | (uint64_t)range->domain << 32,
+                 range->category | (uint64_t)range->stack << 32 | (uint64_t)range->payload_type << 48 |
+                     (uint64_t)range->kind << 56);
+    record_store(&open->range.step_given,
+                 range->step_given | (uint64_t)range->measured << 8 | (uint64_t)range->has_color << 16 |
+                     (uint64_t)range->color << 32,
+                 range->payload);
+}
+
+/* ---- begin and end ---- */
+
 /* Begins a span as the innermost one. level: ranges around it on its stack; explicit: it has a handle, else
  * it is a range that was pushed. Returns its number; 0: not that case. */
 static inline __attribute__((always_inline)) uint32_t span_plain_open(struct record_call *call,
@@ -19,48 +102,32 @@ static inline __attribute__((always_inline)) uint32_t span_plain_open(struct rec
 {
     struct record_thread *thread = call->thread;
     struct record_peer *peer = thread->peer;
-    uint32_t depth = peer->depth, around = thread->span, span, head;
-    struct record_open_span *open = &peer->stack[depth];
-    struct cap_record *slot;
-    uint16_t own_step, step;
+    uint32_t depth = peer->depth, span;
+    uint64_t head = ring_head(thread);
+    struct cap_record record;
+    uint8_t own_step, step;
 
     if (unlikely(depth == RECORD_DEPTH_MAX || thread->span_next == thread->span_limit ||
-                 thread->head >= thread->check_at || region_is(range->name, range->domain) ||
-                 !ring_window_open(thread)))
+                 head >= thread->check_at || region_is(range->name, range->domain)))
         return 0;
     span = thread->span_next++;
-    memcpy(&head, session.strings + (uint64_t)range->name * 8, sizeof head);
-    own_step = (uint16_t)((range->step_given ? range->step_given - 1u : CAP_STRING_STEP(head)) << 4);
-    step = own_step ? own_step : thread->step;
-    slot = &thread->slots[thread->head & thread->mask];
-    memset(slot, 0, sizeof *slot);
-    slot->begin = call->begin;
-    slot->span = span;
-    slot->type = CAP_SPAN_BEGIN;
-    slot->slots = 1;
-    slot->device = CAP_NO_DEVICE;
-    slot->flags = (uint16_t)(source | own_step);
-    slot->span_data.name = range->name;
-    slot->span_data.parent = around;
-    slot->span_data.domain = range->domain;
-    slot->span_data.category = range->category;
-    slot->span_data.kind = range->kind;
-    slot->span_data.payload_type = range->payload_type;
-    slot->span_data.has_color = range->has_color;
-    slot->span_data.color = range->color;
-    slot->span_data.payload = range->payload;
-    ring_commit(thread);
-    memset(open, 0, sizeof *open);
-    open->begin = call->begin;
-    open->span = open->inside = span;
-    open->handle = explicit ? span | thread->handle_base : 0;
-    open->level = level;
-    open->own_step = own_step;
-    open->step = step;
-    open->source = (uint8_t)source;
-    open->range = *range;
-    thread->span = span;
-    thread->step = step;
+    own_step = span_own_step(range);
+    step = own_step ? own_step : (uint8_t)thread->step;
+    record =
+        span_describe(CAP_SPAN_BEGIN, call->begin, span, thread->span, (unsigned)source | own_step, range);
+    span_store(&thread->slots[head & thread->mask], &record);
+    ring_advance(thread, 1);
+    span_store_open(&peer->stack[depth],
+                    &(struct record_open_span){.begin = call->begin,
+                                               .span = span,
+                                               .inside = span,
+                                               .handle = explicit ? span | thread->handle_base : 0,
+                                               .level = (uint16_t)level,
+                                               .own_step = own_step,
+                                               .step = step,
+                                               .source = (uint8_t)source,
+                                               .range = *range});
+    record_set_span(thread, span, step);
     peer->depth = depth + 1;
     return span;
 }
@@ -70,27 +137,14 @@ static inline __attribute__((always_inline)) bool span_plain_close(struct record
                                                                    const struct record_open_span *open)
 {
     struct record_thread *thread = call->thread;
-    struct cap_record *slot;
     uint32_t depth = thread->peer->depth - 1;
+    uint64_t head = ring_head(thread);
 
-    if (unlikely(!open->span || open->call_edge || thread->head >= thread->check_at ||
-                 !ring_window_open(thread)))
-        return false;
-    slot = &thread->slots[thread->head & thread->mask];
-    slot->begin = open->begin;
-    slot->span = open->span;
-    slot->type = CAP_SPAN_END;
-    slot->slots = 1;
-    slot->session = 0;
-    slot->device = CAP_NO_DEVICE;
-    slot->api = 0;
-    slot->flags = 0;
-    slot->result = 0;
-    slot->ticks = call->begin > open->begin ? call->begin - open->begin : 0;
-    ring_commit(thread);
+    if (unlikely(!open->span || open->call_edge || head >= thread->check_at)) return false;
+    span_store_end(&thread->slots[head & thread->mask], open, call->begin, 0);
+    ring_advance(thread, 1);
     thread->peer->depth = depth;
-    thread->span = depth ? open[-1].inside : thread->base;
-    thread->step = depth ? open[-1].step : 0;
+    record_set_span(thread, depth ? open[-1].inside : thread->base, depth ? open[-1].step : 0);
     return true;
 }
 
