@@ -4,6 +4,7 @@
 
 #include "common/event_table.h"
 #include "preload/api/api.h"
+#include "preload/record/recent.h"
 #include "preload/record/session.h"
 
 /* ---- operations and tensors ---- */

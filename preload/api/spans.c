@@ -2,6 +2,7 @@
 #include "common/event_table.h"
 #include "preload/api/api.h"
 #include "preload/record/clock.h"
+#include "preload/record/recent.h"
 #include "preload/record/session.h"
 #include "preload/record/span_plain.h"
 
@@ -31,14 +32,14 @@ static __attribute__((noinline)) cgtrace_span begin_slowly(const char *name, con
 static inline __attribute__((always_inline)) cgtrace_span begin(const char *name, uint8_t kind,
                                                                 uint8_t step_given)
 {
-    struct record_call call;
+    struct record_plain call;
     uint64_t span;
     /* One that the thread has given before was found good then. */
-    uint32_t known = likely(name != NULL) ? record_text_known(name) : 0;
+    uint32_t known = record_text_known(name);
 
-    if (likely(known && record_enter_joined(&call))) {
+    if (likely(known && record_enter_plain(&call))) {
         span = span_plain_begin(&call, known, kind, step_given);
-        record_leave_joined(&call);
+        record_leave_plain(&call);
         if (likely(span)) return (cgtrace_span)span;
     }
     const struct record_range range = {.kind = kind, .step_given = step_given};
@@ -108,12 +109,12 @@ static __attribute__((noinline)) int end_slowly(cgtrace_span span)
 
 int api_cgtrace_span_end(cgtrace_span span)
 {
-    struct record_call call;
+    struct record_plain call;
     bool ended;
 
-    if (likely(record_enter_joined(&call))) {
+    if (likely(record_enter_plain(&call))) {
         ended = span_plain_end(&call, (uint64_t)span);
-        record_leave_joined(&call);
+        record_leave_plain(&call);
         if (likely(ended)) return CGTRACE_OK;
     }
     return end_slowly(span);

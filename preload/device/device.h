@@ -39,15 +39,15 @@ struct device_timer {
 };
 
 enum device_mode { DEVICE_OFF, DEVICE_UNASKED, DEVICE_SAMPLES, DEVICE_BUDGET, DEVICE_ALL };
-extern _Atomic uint8_t device_mode;
+extern HIDDEN _Atomic uint8_t device_mode;
 
 struct device_thread {
     uint32_t skip;   /* calls to leave out before the next is timed */
     uint32_t random; /* state of the generator of those numbers */
 };
-extern _Thread_local struct device_thread device_thread __attribute__((tls_model("initial-exec")));
+extern HIDDEN _Thread_local struct device_thread device_thread __attribute__((tls_model("initial-exec")));
 
-extern _Atomic bool device_touched; /* there was work since the poller looked */
+extern HIDDEN _Atomic bool device_touched; /* there was work since the poller looked */
 void device_touch_slow(void);
 void device_begin_slow(struct device_timer *timer, const struct device_stream *stream);
 void device_end_slow(struct device_timer *timer, CUresult result, enum cap_activity activity, uint32_t name,
@@ -62,7 +62,7 @@ static inline void device_touch(void)
 }
 
 /* Stream-ordered memory was allocated on this device: its pool is worth a look. */
-extern _Atomic uint64_t device_pools[256 / 64];
+extern HIDDEN _Atomic uint64_t device_pools[256 / 64];
 static inline void device_uses_pool(uint8_t device)
 {
     _Atomic uint64_t *set = &device_pools[device / 64];

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "preload/hidden.h"
+
 struct handle_slot {
     _Atomic uint64_t handle; /* 0: free, and the end of a search */
     _Atomic uint64_t value;  /* 0: forgotten; the slot may be given to another handle */
@@ -48,14 +50,14 @@ void handle_open_locks(void);
     struct handle_map name = {.lock = ATOMIC_FLAG_INIT};                                                     \
     HANDLE_LOCK_LISTED(name.lock, name)
 
-extern struct handle_map handle_streams; /* CUstream: slot of its context << 40 | device << 32 | number of its
-                                            string; owner: its context */
+extern HIDDEN struct handle_map handle_streams; /* CUstream: slot of its context << 40 | device << 32 |
+                                            number of its string; owner: its context */
 /* CUfunction and CUkernel: number of the name, or from HOOK_NAME_PENDING on what names.c says; owner: the
  * module or library. */
-extern struct handle_map handle_functions;
+extern HIDDEN struct handle_map handle_functions;
 #define HOOK_NAME_PENDING (UINT64_C(1) << 32)
-extern struct handle_map handle_stream_names; /* CUstream: its struct nvtx_text */
-extern struct handle_map handle_contexts;     /* CUcontext: slot << 16 | device + 1 */
+extern HIDDEN struct handle_map handle_stream_names; /* CUstream: its struct nvtx_text */
+extern HIDDEN struct handle_map handle_contexts;     /* CUcontext: slot << 16 | device + 1 */
 
 static inline uint64_t handle_hash(uint64_t handle)
 {

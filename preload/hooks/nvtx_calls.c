@@ -5,6 +5,7 @@
 
 #include "preload/hooks/nvtx.h"
 #include "preload/hooks/state.h"
+#include "preload/record/recent.h"
 #include "preload/record/record.h"
 #include "preload/record/span_plain.h"
 
@@ -111,13 +112,13 @@ static __attribute__((noinline)) int push_event_slowly(nvtxDomainHandle_t domain
 
 static int push_event(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *event)
 {
-    struct record_call call;
+    struct record_plain call;
 
-    if (likely(record_enter_joined(&call))) {
+    if (likely(record_enter_plain(&call))) {
         const struct record_range range = read_event(nvtx_domain(domain), event);
         int level = range_plain_push(&call, &range);
 
-        record_leave_joined(&call);
+        record_leave_plain(&call);
         if (likely(level >= 0)) return level;
     }
     return push_event_slowly(domain, event);
@@ -134,15 +135,15 @@ static __attribute__((noinline)) int push_text_slowly(const char *message)
 
 static inline __attribute__((always_inline)) int push_text(const char *message)
 {
-    struct record_call call;
+    struct record_plain call;
     /* One that the thread has pushed before. */
-    uint32_t known = likely(message != NULL) ? record_text_known(message) : 0;
+    uint32_t known = record_text_known(message);
 
-    if (likely(known && record_enter_joined(&call))) {
+    if (likely(known && record_enter_plain(&call))) {
         const struct record_range range = {.name = known};
         int level = range_plain_push(&call, &range);
 
-        record_leave_joined(&call);
+        record_leave_plain(&call);
         if (likely(level >= 0)) return level;
     }
     return push_text_slowly(message);
@@ -161,13 +162,13 @@ static __attribute__((noinline)) int pop_slowly(uint32_t stack)
 
 static inline __attribute__((always_inline)) int pop(nvtxDomainHandle_t domain)
 {
-    struct record_call call;
+    struct record_plain call;
     uint32_t stack = domain ? nvtx_domain(domain)->index : 0;
 
-    if (likely(record_enter_joined(&call))) {
+    if (likely(record_enter_plain(&call))) {
         int level = range_plain_pop(&call, stack);
 
-        record_leave_joined(&call);
+        record_leave_plain(&call);
         if (likely(level >= 0)) return level;
     }
     return pop_slowly(stack);

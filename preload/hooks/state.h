@@ -31,7 +31,7 @@ struct hook_thread {
     bool known;          /* context, device and slot hold */
     uint8_t slot;        /* device_context_opens() of the current context */
 };
-extern _Thread_local struct hook_thread hook_thread __attribute__((tls_model("initial-exec")));
+extern HIDDEN _Thread_local struct hook_thread hook_thread __attribute__((tls_model("initial-exec")));
 
 /* A stream as records name it. string 0: a call without a stream. */
 struct hook_stream {
@@ -87,14 +87,14 @@ static inline void hook_context_unknown(void)
 }
 
 /* Streams. per_thread: what NULL means. First meetings go the slow way. */
-extern _Atomic uint32_t hook_legacy; /* string of the legacy default stream; 0: not made yet */
+extern HIDDEN _Atomic uint32_t hook_legacy; /* string of the legacy default stream; 0: not made yet */
 struct hook_stream hook_stream_first(CUstream stream);
 void hook_stream_created(CUstream stream);
 void hook_stream_ends(CUstream stream);
 /* nvtx_objects.c: a stream has its name in the trace; the program may have named it before. */
 void hook_stream_numbered(CUstream stream, uint32_t string);
 struct hook_stream hook_default_stream_first(bool per_thread);
-extern _Atomic int hook_captures; /* streams that are being captured, at least */
+extern HIDDEN _Atomic int hook_captures; /* streams that are being captured, at least */
 bool hook_is_captured(CUstream stream, bool per_thread);
 void hook_capture_begun(void);
 void hook_capture_ends(CUstream stream, bool per_thread);

@@ -96,7 +96,9 @@ static void end_session(unsigned limit_ms, const char *how)
     const struct session_end end = {.how = how, .limit_ms = limit_ms, .clipped = session.comes_and_goes};
     uint32_t state;
     int past = errno;
-    bool busy = record_self.busy, inside = record_is_inside(&record_self); /* a signal's handler, and who opens or closes may be its own thread */
+    bool busy = record_self.busy,
+         inside = record_is_inside(
+             &record_self); /* a signal's handler, and who opens or closes may be its own thread */
 
     /* A vfork child shares our memory and is not us; a forked one has a session of its own or none. */
     if (session.pid != getpid()) return;

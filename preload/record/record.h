@@ -76,20 +76,30 @@ static inline bool record_enter_as(struct record_call *call, uint16_t api, unsig
 /* The plainest case alone, of a call that is no more than its record: the thread has joined the open session
  * and is in no call. Enters with the ring's window open, and nothing else: that alone tells a signal's
  * handler that the thread is in a call. False: it is another case, and nothing was done. */
-static inline bool record_enter_joined(struct record_call *call)
+struct record_plain {
+    struct record_thread *thread;
+    struct record_peer *peer; /* of the thread */
+    uint64_t begin;           /* tick */
+};
+static inline __attribute__((always_inline)) bool record_enter_plain(struct record_plain *call)
 {
     struct record_thread *thread = &record_self;
+    struct record_peer *peer = thread->peer;
 
-    if (unlikely(thread->generation != atomic_load_explicit(&record_page->generation, memory_order_relaxed) ||
-                 record_is_inside(thread)))
+    if (unlikely(thread->busy || atomic_load_explicit(&peer->at, memory_order_relaxed) == RECORD_AT_SLOT))
         return false;
-    if (unlikely(!ring_window_open(thread))) {
-        ring_window_leave(thread);
+    if (unlikely(!ring_window_open_as(thread, peer))) {
+        ring_window_leave(peer);
         return false;
     }
     call->thread = thread;
+    call->peer = peer;
     call->begin = record_tick();
     return true;
+}
+static inline void record_leave_plain(struct record_plain *call)
+{
+    ring_window_leave(call->peer);
 }
 
 /* Enters a hook: opens the session when this is its first recordable event, takes the thread's ring, reads
@@ -117,15 +127,10 @@ static inline bool record_enter_end(struct record_call *call, uint16_t api)
 /* Leaves without a record, or behind it. */
 static inline void record_leave(struct record_call *call)
 {
-    ring_window_leave(call->thread);
+    ring_window_leave(call->thread->peer);
     /* For a signal handler on this thread: busy after everything that it guards. */
     atomic_signal_fence(memory_order_seq_cst);
     call->thread->busy = false;
-}
-/* Leaves a call that was entered by record_enter_joined(). */
-static inline void record_leave_joined(struct record_call *call)
-{
-    ring_window_leave(call->thread);
 }
 /* Leaves with one slot filled. */
 static inline void record_leave_with_slot(struct record_call *call)
@@ -268,9 +273,6 @@ uint32_t record_string(const char *bytes, size_t length);
 /* The same for a text that ends with NUL; quick for one that the calling thread has given before from the
  * same address. NULL is the empty string. */
 uint32_t record_text(const char *text);
-/* The number of a text that the calling thread has given before from this address, which is not NULL; 0: it
- * has not. Needs no call to be entered. */
-uint32_t record_text_known(const char *text);
 /* Copies a string, its end cut off where it does not fit. */
 void record_string_copy(uint32_t number, char *out, size_t size);
 

@@ -18,7 +18,7 @@ struct region_choice {
     uint32_t count;                         /* 0: no range is looked for */
     struct region_name names[REGION_NAMES]; /* the first is that of any domain */
 };
-extern struct region_choice region_choice;
+extern HIDDEN struct region_choice region_choice;
 
 /* From the settings; once for the process. */
 void region_choose(void);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/capture.h"
+#include "preload/hidden.h"
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -37,7 +38,7 @@ struct record_page {
     _Atomic uint32_t waiters;  /* producers that wait for progress */
     _Atomic uint32_t wake;     /* 1: the writer is asked to look now; futex */
 };
-extern struct record_page *record_page;
+extern HIDDEN struct record_page *record_page;
 
 #define RECORD_GENERATION_NONE   (UINT64_MAX - 1)
 #define RECORD_GENERATION_THREAD UINT64_MAX /* of a thread that has never recorded: equals no page's */
@@ -95,7 +96,7 @@ struct record_peer {
     struct record_peer *next;
     struct record_open_span stack[RECORD_DEPTH_MAX]; /* depth of them are open */
 };
-extern struct record_peer record_nobody; /* of threads that have none yet: written to, never read */
+extern HIDDEN struct record_peer record_nobody; /* of threads that have none yet: written to, never read */
 
 struct record_thread {
     uint64_t generation; /* the session that it has joined */
@@ -128,13 +129,14 @@ struct record_thread {
         uint32_t stack, count;
     } beyond[RECORD_BEYOND_MAX];
 };
-extern __thread struct record_thread record_self __attribute__((tls_model("initial-exec")));
+extern HIDDEN __thread struct record_thread record_self __attribute__((tls_model("initial-exec")));
 
 /* Producers order with a fence of their own, because the kernel does not do it for them (membarrier). Chosen
  * before anything is recorded. */
-extern _Atomic bool record_fences;
+extern HIDDEN _Atomic bool record_fences;
 
-extern bool record_tsc; /* ticks are the TSC's (or the architecture's counter), not CLOCK_MONOTONIC's */
+extern HIDDEN bool
+    record_tsc; /* ticks are the TSC's (or the architecture's counter), not CLOCK_MONOTONIC's */
 
 static inline uint64_t record_tick(void)
 {
@@ -155,7 +157,8 @@ static inline uint64_t record_tick(void)
 /* Whether the thread is in a call already, which a signal's handler has interrupted. */
 static inline bool record_is_inside(const struct record_thread *thread)
 {
-    return thread->busy || atomic_load_explicit(&thread->peer->at, memory_order_relaxed) == RECORD_AT_SLOT;
+    return thread->busy || (thread->peer != &record_nobody &&
+                            atomic_load_explicit(&thread->peer->at, memory_order_relaxed) == RECORD_AT_SLOT);
 }
 
 /* ---- stores ----
@@ -217,10 +220,10 @@ enum ring_room {
 struct cap_record *ring_slot_slow(struct record_thread *thread, enum ring_room room, unsigned count);
 
 /* From here to ring_window_close() the thread may touch its ring: whoever closes the session waits for it
- * before the ring goes. False: the session has ended, the ring is not to be touched. */
-static inline bool ring_window_open(struct record_thread *thread)
+ * before the ring goes. False: the session has ended, the ring is not to be touched. peer: the thread's. */
+static inline bool ring_window_open_as(struct record_thread *thread, struct record_peer *peer)
 {
-    atomic_store_explicit(&thread->peer->at, RECORD_AT_SLOT, memory_order_relaxed);
+    atomic_store_explicit(&peer->at, RECORD_AT_SLOT, memory_order_relaxed);
     /* Orders the store of `at` before the load of the generation: either that load sees that the session is
      * being closed, or the closer, which stores the generation first and then loads `at`, sees the store. The
      * processor's part of it is done by the closer's membarrier; where there is none, here. */
@@ -231,16 +234,21 @@ static inline bool ring_window_open(struct record_thread *thread)
     return likely(thread->generation == atomic_load_explicit(&record_page->generation, memory_order_relaxed));
 }
 
+static inline bool ring_window_open(struct record_thread *thread)
+{
+    return ring_window_open_as(thread, thread->peer);
+}
+
 static inline void ring_window_close(struct record_thread *thread)
 {
     /* Release: all stores into the ring come before it. */
     atomic_store_explicit(&thread->peer->at, RECORD_AT_CALL, memory_order_release);
 }
 /* Closes it, if it is open, at the end of a call. */
-static inline void ring_window_leave(struct record_thread *thread)
+static inline void ring_window_leave(struct record_peer *peer)
 {
     /* Release: what the call stored comes before the thread's being nowhere. */
-    atomic_store_explicit(&thread->peer->at, RECORD_AT_NOTHING, memory_order_release);
+    atomic_store_explicit(&peer->at, RECORD_AT_NOTHING, memory_order_release);
 }
 
 /* The next slot, to be filled and committed; NULL: no room, or the session has ended under this call. */
@@ -278,11 +286,15 @@ static inline struct cap_record *ring_slots(struct record_thread *thread, enum r
     return &thread->slots[(ring_head(thread) + gap) & thread->mask];
 }
 
-/* Makes so many slots the writer's. The window stays open. */
-static inline void ring_advance(struct record_thread *thread, uint64_t count)
+/* Makes the slots up to here the writer's. The window stays open. */
+static inline void ring_publish(struct cap_ring *ring, uint64_t head)
 {
     /* Release: the stores into the slots come before the store of head. */
-    atomic_store_explicit(&thread->ring->head, ring_head(thread) + count, memory_order_release);
+    atomic_store_explicit(&ring->head, head, memory_order_release);
+}
+static inline void ring_advance(struct record_thread *thread, uint64_t count)
+{
+    ring_publish(thread->ring, ring_head(thread) + count);
 }
 
 static inline void ring_commit(struct record_thread *thread)

@@ -109,7 +109,7 @@ struct session {
     int driver;
     struct session_device devices[SESSION_DEVICES];
 };
-extern struct session session;
+extern HIDDEN struct session session;
 
 /* Of all strings of a process, and of the stacks in one capture file. */
 enum { STRINGS_BYTES = 16 << 20, STACKS_BYTES = 16 << 20 };

@@ -95,15 +95,16 @@ static inline __attribute__((always_inline)) void span_store_open(struct record_
 
 /* Begins a span as the innermost one. level: ranges around it on its stack; explicit: it has a handle, else
  * it is a range that was pushed. Returns its number; 0: not that case. */
-static inline __attribute__((always_inline)) uint32_t span_plain_open(struct record_call *call,
+static inline __attribute__((always_inline)) uint32_t span_plain_open(struct record_plain *call,
                                                                       enum cap_span_source source,
                                                                       const struct record_range *range,
                                                                       uint32_t level, bool explicit)
 {
     struct record_thread *thread = call->thread;
-    struct record_peer *peer = thread->peer;
+    struct record_peer *peer = call->peer;
+    struct cap_ring *ring = thread->ring;
     uint32_t depth = peer->depth, span;
-    uint64_t head = ring_head(thread);
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     struct cap_record record;
     uint8_t own_step, step;
 
@@ -116,7 +117,7 @@ static inline __attribute__((always_inline)) uint32_t span_plain_open(struct rec
     record =
         span_describe(CAP_SPAN_BEGIN, call->begin, span, thread->span, (unsigned)source | own_step, range);
     span_store(&thread->slots[head & thread->mask], &record);
-    ring_advance(thread, 1);
+    ring_publish(ring, head + 1);
     span_store_open(&peer->stack[depth],
                     &(struct record_open_span){.begin = call->begin,
                                                .span = span,
@@ -133,17 +134,18 @@ static inline __attribute__((always_inline)) uint32_t span_plain_open(struct rec
 }
 
 /* Ends the innermost one, which is `open`. False: not that case. */
-static inline __attribute__((always_inline)) bool span_plain_close(struct record_call *call,
+static inline __attribute__((always_inline)) bool span_plain_close(struct record_plain *call,
                                                                    const struct record_open_span *open)
 {
     struct record_thread *thread = call->thread;
-    uint32_t depth = thread->peer->depth - 1;
-    uint64_t head = ring_head(thread);
+    struct cap_ring *ring = thread->ring;
+    uint32_t depth = call->peer->depth - 1;
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
     if (unlikely(!open->span || open->call_edge || head >= thread->check_at)) return false;
     span_store_end(&thread->slots[head & thread->mask], open, call->begin, 0);
-    ring_advance(thread, 1);
-    thread->peer->depth = depth;
+    ring_publish(ring, head + 1);
+    call->peer->depth = depth;
     record_set_span(thread, depth ? open[-1].inside : thread->base, depth ? open[-1].step : 0);
     return true;
 }
@@ -153,7 +155,7 @@ static inline __attribute__((always_inline)) bool span_plain_close(struct record
 /* The handle; 0: not that case. The span is the program's own, of this name, kind and step
  * (record_range.step_given). */
 static inline __attribute__((always_inline)) uint64_t
-span_plain_begin(struct record_call *call, uint32_t name, uint8_t kind, uint8_t step_given)
+span_plain_begin(struct record_plain *call, uint32_t name, uint8_t kind, uint8_t step_given)
 {
     const struct record_range range = {.name = name, .kind = kind, .step_given = step_given};
     uint32_t span;
@@ -164,11 +166,11 @@ span_plain_begin(struct record_call *call, uint32_t name, uint8_t kind, uint8_t 
 }
 
 /* False: not that case, or the span is not the innermost one. */
-static inline __attribute__((always_inline)) bool span_plain_end(struct record_call *call, uint64_t handle)
+static inline __attribute__((always_inline)) bool span_plain_end(struct record_plain *call, uint64_t handle)
 {
     const struct record_thread *thread = call->thread;
-    uint32_t depth = thread->peer->depth;
-    const struct record_open_span *open = &thread->peer->stack[depth - 1];
+    uint32_t depth = call->peer->depth;
+    const struct record_open_span *open = &call->peer->stack[depth - 1];
 
     return likely(depth > thread->around && open->handle == handle) && span_plain_close(call, open);
 }
@@ -176,15 +178,15 @@ static inline __attribute__((always_inline)) bool span_plain_end(struct record_c
 /* ---- ranges that are pushed and popped ---- */
 
 /* The number of ranges around it on its stack; -1: not that case. */
-static inline __attribute__((always_inline)) int range_plain_push(struct record_call *call,
+static inline __attribute__((always_inline)) int range_plain_push(struct record_plain *call,
                                                                   const struct record_range *range)
 {
     const struct record_thread *thread = call->thread;
-    uint32_t depth = thread->peer->depth, level = 0;
+    uint32_t depth = call->peer->depth, level = 0;
 
     if (unlikely(thread->any_beyond)) return -1;
     if (depth > 0) {
-        const struct record_open_span *open = &thread->peer->stack[depth - 1];
+        const struct record_open_span *open = &call->peer->stack[depth - 1];
 
         if (unlikely(open->handle || open->range.stack != range->stack)) return -1;
         level = open->level + 1;
@@ -193,11 +195,11 @@ static inline __attribute__((always_inline)) int range_plain_push(struct record_
 }
 
 /* The number of ranges around the one that has ended; -1: not that case. */
-static inline __attribute__((always_inline)) int range_plain_pop(struct record_call *call, uint32_t stack)
+static inline __attribute__((always_inline)) int range_plain_pop(struct record_plain *call, uint32_t stack)
 {
     const struct record_thread *thread = call->thread;
-    uint32_t depth = thread->peer->depth;
-    const struct record_open_span *open = &thread->peer->stack[depth - 1];
+    uint32_t depth = call->peer->depth;
+    const struct record_open_span *open = &call->peer->stack[depth - 1];
 
     if (unlikely(depth <= thread->around || thread->any_beyond || open->handle || open->range.stack != stack))
         return -1;

@@ -10,6 +10,7 @@
 
 #include "common/event_table.h"
 #include "preload/record/lock.h"
+#include "preload/record/recent.h"
 #include "preload/record/record.h"
 #include "preload/record/session.h"
 
@@ -184,68 +185,45 @@ uint32_t record_string(const char *bytes, size_t length)
     return number;
 }
 
-/* What the thread has met lately, by address. The bytes there may have changed since: they are compared. */
-enum { RECENT = 32 };
-static _Thread_local struct {
-    const char *text;
-    uint32_t number;
-} recent[RECENT] __attribute__((tls_model("initial-exec")));
+_Thread_local struct record_recent record_recent[RECORD_RECENT] __attribute__((tls_model("initial-exec")));
 
-static inline unsigned recent_place(const char *text)
+uint32_t record_recent_compare(const struct record_recent *recent, const char *text)
 {
-    return (unsigned)((uintptr_t)text >> 2 ^ (uintptr_t)text >> 9) % RECENT;
-}
-
-#if defined(__SSE2__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#include <emmintrin.h>
-/* Whether a text is these bytes, for texts of up to 15 whose 16 bytes lie on one page, so that reading them
- * all is no fault: 1, 0; -1: it cannot be told so. */
-static inline int equals_short(const char *text, const char *known, size_t length)
-{
-    enum { WIDTH = 16, PAGE = 4096 };
-    uint32_t same;
-
-    if (length >= WIDTH || ((uintptr_t)text & (PAGE - 1)) > PAGE - WIDTH) return -1;
-    same = (uint32_t)_mm_movemask_epi8(
-        _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i_u *)text), _mm_loadu_si128((const __m128i_u *)known)));
-    return (~same & ((1u << length) - 1)) == 0 && text[length] == '\0';
-}
-#else
-static inline int equals_short(const char *text, const char *known, size_t length)
-{
-    (void)text, (void)known, (void)length;
-    return -1;
-}
-#endif
-
-uint32_t record_text_known(const char *text)
-{
-    unsigned at = recent_place(text);
     const char *known;
     uint32_t head;
     size_t length;
-    int equal;
 
-    if (unlikely(recent[at].text != text)) return 0;
-    known = session.strings + (uint64_t)recent[at].number * 8;
+    if (!recent->number) return 0;
+    known = session.strings + (uint64_t)recent->number * 8;
     memcpy(&head, known, 4);
     length = CAP_STRING_LENGTH(head);
-    equal = equals_short(text, known + 4, length);
     /* Reads no further than to the end of either. */
-    if (unlikely(equal < 0)) equal = strncmp(text, known + 4, length) == 0 && text[length] == '\0';
-    return equal ? recent[at].number : 0;
+    return strncmp(text, known + 4, length) == 0 && text[length] == '\0' ? recent->number : 0;
+}
+
+/* The next time it is known. */
+static void remember_text(const char *text, size_t length, uint32_t number)
+{
+    struct record_recent recent = {.text = text, .number = number};
+
+    if (length < sizeof recent.bytes) {
+        memcpy(recent.bytes, text, length);
+        recent.mask = (uint16_t)((2u << length) - 1);
+    }
+    *record_recent_place(text) = recent;
 }
 
 uint32_t record_text(const char *text)
 {
-    unsigned at = recent_place(text);
     uint32_t number;
+    size_t length;
 
     if (!text) return 0;
     if (likely((number = record_text_known(text)) != 0)) return number;
-    recent[at].number = record_string(text, strnlen(text, CAP_STRING_MAX));
-    recent[at].text = recent[at].number ? text : NULL;
-    return recent[at].number;
+    length = strnlen(text, CAP_STRING_MAX);
+    number = record_string(text, length);
+    if (number) remember_text(text, length, number);
+    return number;
 }
 
 void record_string_copy(uint32_t number, char *out, size_t size)

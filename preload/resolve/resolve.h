@@ -10,12 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "preload/hidden.h"
 #include "preload/hooks/hooks.h"
 
 #define RESOLVE_NONE UINT32_MAX
 
 /* The real functions by number; NULL until one is first met. Use resolve_real(). */
-extern _Atomic(void *) resolve_reals[HOOK_DRIVER_COUNT];
+extern HIDDEN _Atomic(void *) resolve_reals[HOOK_DRIVER_COUNT];
 
 /* The real function of an entry point that a program reached through an exported symbol, hence without a
  * look-up: the next definition in the program's search order, else the one of the loaded driver. Never NULL:

@@ -1,0 +1,56 @@
+/* Texts that the calling thread has met lately, by address. The bytes there may have changed since: they are
+ * compared, without a call, as long as they are few. */
+#ifndef CGTRACE_PRELOAD_RECORD_RECENT_H
+#define CGTRACE_PRELOAD_RECORD_RECENT_H
+
+#include <stdint.h>
+
+#include "preload/record/ring.h"
+
+#if defined(__SSE2__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#include <emmintrin.h>
+#define RECORD_RECENT_WIDE 1
+#else
+#define RECORD_RECENT_WIDE 0
+#endif
+
+enum { RECORD_RECENT = 32, RECORD_RECENT_BYTES = 16 };
+struct record_recent {
+    const char *text;
+    uint32_t number;
+    uint16_t mask; /* one bit for each of its bytes and its NUL, when those are no more than 16; else 0 */
+    char bytes[RECORD_RECENT_BYTES];
+} __attribute__((aligned(32)));
+extern HIDDEN _Thread_local struct record_recent record_recent[RECORD_RECENT]
+    __attribute__((tls_model("initial-exec")));
+
+static inline struct record_recent *record_recent_place(const char *text)
+{
+    return &record_recent[((uintptr_t)text >> 2 ^ (uintptr_t)text >> 9) % RECORD_RECENT];
+}
+
+/* What is left of the comparison: texts that are long, or lie across two pages. */
+uint32_t record_recent_compare(const struct record_recent *recent, const char *text);
+
+/* The number of a text that the calling thread has given before from this address; 0: it has not, or the text
+ * is NULL. Needs no call to be entered. */
+static inline uint32_t record_text_known(const char *text)
+{
+    const struct record_recent *recent = record_recent_place(text);
+
+    if (unlikely(recent->text != text)) return 0;
+#if RECORD_RECENT_WIDE
+    enum { PAGE_BYTES = 4096 };
+    /* All 16 bytes are on one page: reading them is no fault, whatever is behind the text. */
+    if (likely(recent->mask && ((uintptr_t)text & (PAGE_BYTES - 1)) <= PAGE_BYTES - RECORD_RECENT_BYTES)) {
+        __m128i known = _mm_load_si128((const __m128i *)recent->bytes);
+        __m128i now = _mm_loadu_si128((const __m128i_u *)text);
+        int same = _mm_movemask_epi8(_mm_cmpeq_epi8(known, now));
+
+        return likely((~same & recent->mask) == 0) ? recent->number : 0;
+    }
+#endif
+    return record_recent_compare(recent, text);
+}
+
+#endif
