@@ -14,7 +14,8 @@
 #define RECORD_RECENT_WIDE 0
 #endif
 
-enum { RECORD_RECENT = 32, RECORD_RECENT_BYTES = 16 };
+/* No more: a program that opens the library later has little room left for such variables. */
+enum { RECORD_RECENT = 16, RECORD_RECENT_BYTES = 16 };
 struct record_recent {
     const char *text;
     uint32_t number;

@@ -68,7 +68,7 @@ static void launch(uint32_t name)
 
 static void push(const char *name, uint32_t stack)
 {
-    struct record_range range = {.stack = stack};
+    struct record_range range = {.stack = (uint16_t)stack};
     struct record_call call;
 
     if (!record_enter_followed(&call, 0)) return;

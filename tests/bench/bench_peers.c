@@ -1,0 +1,124 @@
+/* One record of ours against one of other tracers, each drained while it records: a tracepoint of five fields
+ * of LTTng-UST, and a zone of Tracy against a span. Each is a program of its own (peer_*), run in turns;
+ * nanoseconds for one record, the median of rounds. A peer that is not built, or cannot be run, is skipped.
+ *
+ * Ours is a span of cgtrace.h: its begin and its end are two records. */
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "preload/cgtrace.h"
+#include "tests/bench/child.h"
+#include "tests/bench/peer.h"
+
+enum { RUNS = 3 };
+
+static void run_spans(void)
+{
+    for (int i = 0; i < PEER_COUNT; i++)
+        cgtrace_span_end(cgtrace_span_begin("forward"));
+}
+
+static int child(void)
+{
+    if (cgtrace_scalar("recorded?", 0) != CGTRACE_OK) return 1;
+    peer_report(run_spans);
+    return 0;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Medians of runs of both in turns; false: one of them does not run. */
+static bool compare(const char *ours, const char *theirs, double *a, double *b)
+{
+    double of_ours[RUNS], of_theirs[RUNS];
+
+    for (int i = 0; i < RUNS; i++) {
+        of_theirs[i] = child_number(theirs, "NS ");
+        of_ours[i] = child_number(ours, "NS ");
+        if (of_ours[i] <= 0 || of_theirs[i] <= 0) return false;
+    }
+    qsort(of_ours, RUNS, sizeof *of_ours, ascending);
+    qsort(of_theirs, RUNS, sizeof *of_theirs, ascending);
+    *a = of_ours[RUNS / 2];
+    *b = of_theirs[RUNS / 2];
+    return true;
+}
+
+static bool runnable(const char *name, char *path, size_t size)
+{
+    snprintf(path, size, "%s/bench-tools/%s", child_build(), name);
+    return access(path, X_OK) == 0;
+}
+
+/* ---- LTTng ---- */
+
+/* A session whose channel is read all the time by the consumer; a daemon of our own where none runs. */
+static const char start_lttng[] =
+    "exec >/dev/null 2>&1; cd %s; lttng list || lttng-sessiond --no-kernel --daemonize "
+    "--pidfile=%s/sessiond.pid;"
+    "lttng create cgtrace_bench --output=%s/lttng && lttng enable-channel -u -s cgtrace_bench "
+    "--subbuf-size=4M "
+    "--num-subbuf=4 all && lttng enable-event -u -s cgtrace_bench -c all cgtrace_bench:launch && lttng start "
+    "cgtrace_bench";
+static const char stop_lttng[] =
+    "exec >/dev/null 2>&1; lttng destroy cgtrace_bench; [ ! -f %s/sessiond.pid ] || "
+    "kill $(cat %s/sessiond.pid)";
+
+static void bench_lttng(const char *ours, const char *folder)
+{
+    char peer[512], command[4096];
+    double a, b;
+
+    if (!runnable("peer_lttng", peer, sizeof peer)) {
+        puts("SKIP record.lttng no lttng/tracepoint.h when this was built (scripts/deps bench installs it)");
+        return;
+    }
+    snprintf(command, sizeof command, start_lttng, folder, folder, folder);
+    if (system(command) != 0) {
+        puts("SKIP record.lttng no session of lttng could be started");
+    } else {
+        snprintf(command, sizeof command, "env -u LD_PRELOAD LTTNG_UST_REGISTER_TIMEOUT=-1 %s", peer);
+        if (compare(ours, command, &a, &b))
+            printf("BENCH record.lttng %.2f %.2f %.3f >=3 ns\n", a / 2, b, b / (a / 2));
+        else
+            puts("SKIP record.lttng its tracepoints were not enabled");
+    }
+    snprintf(command, sizeof command, stop_lttng, folder, folder);
+    if (system(command)) fprintf(stderr, "bench_peers: lttng's daemon was not stopped\n");
+}
+
+/* ---- Tracy ---- */
+
+static void bench_tracy(const char *ours)
+{
+    char peer[512];
+    double a, b;
+
+    if (!runnable("peer_tracy", peer, sizeof peer))
+        puts("SKIP span.tracy no TRACY_HOME with Tracy's sources when this was built");
+    else if (!compare(ours, peer, &a, &b))
+        puts("SKIP span.tracy its program does not run");
+    else
+        printf("BENCH span.tracy %.2f %.2f %.3f <=1 ns\n", a, b, a / b);
+}
+
+int main(int argc, char **argv)
+{
+    char folder[] = "/tmp/bench_peers.XXXXXX", ours[2048], command[1024];
+
+    if (argc > 1 && !strcmp(argv[1], "child")) return child();
+    if (!mkdtemp(folder)) return 1;
+    snprintf(ours, sizeof ours,
+             "CGTRACE_QUIET=1 CGTRACE_OUTPUT=%s/%%p.jsonl LD_PRELOAD=%s/libcgtrace.so %s child", folder,
+             child_build(), argv[0]);
+    bench_tracy(ours);
+    bench_lttng(ours, folder);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
