@@ -4,6 +4,26 @@
 const char jsonl_pairs[201] = PAIRS("0") PAIRS("1") PAIRS("2") PAIRS("3") PAIRS("4") PAIRS("5") PAIRS("6")
     PAIRS("7") PAIRS("8") PAIRS("9");
 #undef PAIRS
+const uint64_t jsonl_powers[20] = {0,
+                                   10,
+                                   100,
+                                   1000,
+                                   10000,
+                                   100000,
+                                   1000000,
+                                   10000000,
+                                   100000000,
+                                   1000000000,
+                                   10000000000,
+                                   100000000000,
+                                   1000000000000,
+                                   10000000000000,
+                                   100000000000000,
+                                   1000000000000000,
+                                   10000000000000000,
+                                   100000000000000000,
+                                   1000000000000000000,
+                                   10000000000000000000u};
 
 static const char hex_digits[] = "0123456789abcdef";
 
@@ -72,17 +92,65 @@ static char *escape(char *out, unsigned char byte)
     return out;
 }
 
+/* ---- plain bytes: 8 at a time (a launch's line with a name of 26: 388 instructions fewer) ---- */
+
+enum { WORD = 8 };
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* The high bit of each byte that is not plain: a control, '"', '\\' or no ASCII. Behind the first one a byte
+ * may be marked that is plain, for the borrow of the subtractions. */
+static inline uint64_t not_plain(uint64_t word)
+{
+    uint64_t quote = word ^ EACH('"'), backslash = word ^ EACH('\\');
+    uint64_t controls = (word - EACH(0x20)) & ~word;
+
+    return (word | controls | ((quote - EACH(1)) & ~quote) | ((backslash - EACH(1)) & ~backslash)) &
+           EACH(0x80);
+}
+
+/* The bytes in the order of their addresses, the first lowest. */
+static inline uint64_t load(const unsigned char *at)
+{
+    uint64_t word;
+
+    memcpy(&word, at, WORD);
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? word : __builtin_bswap64(word);
+}
+
+/* Copies the plain bytes that `at` begins with; how many they are. Writes up to 7 bytes more, in the room
+ * that the rest of the text has. */
+static inline size_t copy_plain(char *out, const unsigned char *at, size_t length)
+{
+    size_t done = 0;
+
+    for (; length - done >= WORD; done += WORD) {
+        uint64_t stops = not_plain(load(at + done));
+
+        memcpy(out + done, at + done, WORD);
+        if (stops) return done + (unsigned)__builtin_ctzll(stops) / 8;
+    }
+    if (done > 0 && done < length && !not_plain(load(at + length - WORD))) {
+        memcpy(out + length - WORD, at + length - WORD, WORD);
+        return length;
+    }
+    for (; done < length && at[done] < 0x80 && at[done] >= 0x20 && at[done] != '"' && at[done] != '\\';
+         done++)
+        out[done] = (char)at[done];
+    return done;
+}
+
 char *jsonl_text(char *out, const char *bytes, size_t length, bool *replaced)
 {
     const unsigned char *at = (const unsigned char *)bytes, *end = at + length;
 
-    while (at < end) {
-        size_t bad, good;
+    for (;;) {
+        size_t bad, good, plain = copy_plain(out, at, (size_t)(end - at));
 
+        out += plain;
+        at += plain;
+        if (at == end) return out;
         if (*at < 0x20 || *at == '"' || *at == '\\') {
             out = escape(out, *at++);
-        } else if (*at < 0x80) {
-            *out++ = (char)*at++;
         } else if ((good = character(at, (size_t)(end - at), &bad)) != 0) {
             out = jsonl_bytes(out, at, good);
             at += good;
@@ -92,7 +160,6 @@ char *jsonl_text(char *out, const char *bytes, size_t length, bool *replaced)
             *replaced = true;
         }
     }
-    return out;
 }
 
 char *jsonl_string(char *out, const char *text, size_t length)

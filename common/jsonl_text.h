@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-extern const char jsonl_pairs[201]; /* "00" to "99" */
+extern const char jsonl_pairs[201];     /* "00" to "99" */
+extern const uint64_t jsonl_powers[20]; /* of 10; the first is 0 in place of 1: so 0 has a digit */
 
 /* A literal, its length known to the compiler. */
 #define jsonl_literal(cursor, text) jsonl_bytes((cursor), (text), sizeof(text) - 1)
@@ -19,24 +20,30 @@ static inline char *jsonl_bytes(char *out, const void *bytes, size_t length)
     return out + length;
 }
 
+/* How many decimal digits a number has: 1233 / 4096 is a little more than log10(2). */
+static inline unsigned jsonl_digits(uint64_t value)
+{
+    unsigned bits = 64 - (unsigned)__builtin_clzll(value | 1), about = bits * 1233 >> 12;
+
+    return about + (value >= jsonl_powers[about]);
+}
+
 static inline char *jsonl_u64(char *out, uint64_t value)
 {
-    char digits[20];
-    char *at = digits + sizeof digits;
+    char *end, *at;
 
-    while (value >= 100) {
-        const char *pair = &jsonl_pairs[(value % 100) * 2];
-        value /= 100;
-        at -= 2;
-        memcpy(at, pair, 2);
+    if (value < 10) { /* most are */
+        *out = (char)('0' + value);
+        return out + 1;
     }
-    if (value >= 10) {
-        at -= 2;
-        memcpy(at, &jsonl_pairs[value * 2], 2);
-    } else {
-        *--at = (char)('0' + value);
-    }
-    return jsonl_bytes(out, at, (size_t)(digits + sizeof digits - at));
+    at = end = out + jsonl_digits(value);
+    for (; value >= 100; value /= 100)
+        memcpy(at -= 2, &jsonl_pairs[(value % 100) * 2], 2);
+    if (value >= 10)
+        memcpy(at - 2, &jsonl_pairs[value * 2], 2);
+    else
+        at[-1] = (char)('0' + value);
+    return end;
 }
 
 char *jsonl_i64(char *out, int64_t value);
