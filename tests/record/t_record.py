@@ -44,7 +44,7 @@ def valid(run, name):
 
 
 def everything():
-    run = Run('everything', TAGS='a=1,b,c=x=y')
+    run = Run('everything', TAGS='a=1,b=,c=x=y')
     valid(run, 'everything')
     lines = run.lines()
     meta, terminal = lines[0], lines[-1]

@@ -262,7 +262,7 @@ def never():
 
 
 def usage():
-    for more, word in (({'CGTRACE_STEP': '2'}, 'CGTRACE_STEP: 2 is not allowed; allowed: occurrences of a range that CGTRACE_RANGE names'),
+    for more, word in (({'CGTRACE_STEP': '2'}, 'CGTRACE_STEP: 2 is not allowed; allowed: only with CGTRACE_RANGE, whose occurrences it selects'),
                        ({'CGTRACE_RANGE': 'step', 'CGTRACE_STEP': '0-3'}, 'CGTRACE_STEP: 0-3 is not allowed'),
                        ({'CGTRACE_RANGE': 'step', 'CGTRACE_STEP': '5-3'}, 'CGTRACE_STEP: 5-3 is not allowed'),
                        ({'CGTRACE_RANGE': 'step', 'CGTRACE_SYNC': 'yes'}, 'CGTRACE_SYNC: yes is not allowed; allowed: both|start|end|off'),
