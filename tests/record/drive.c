@@ -131,7 +131,7 @@ static void everything(void)
 
 struct work {
     pthread_t thread;
-    unsigned index, count;
+    unsigned index, count, limit;
 };
 
 static void *work(void *argument)
@@ -183,6 +183,8 @@ static void threads(unsigned count, unsigned records)
 struct journal_line {
     uint32_t thread, number;
 };
+/* Of all threads together; then they wait for the end, which comes late on a busy machine. */
+enum { JOURNAL_NUMBERS = 16000 };
 static _Atomic bool told;
 
 /* All records of one number: a launch (grid x: number, block x: thread), every 8th time a graph of several
@@ -204,14 +206,14 @@ static void write_number(uint32_t kernel, uint32_t thread, uint32_t number)
     if (number % 4 == 2 && number > 2) release((uint64_t)thread << 40 | (uint64_t)(number - 2) << 8, 0);
 }
 
-/* Numbers from 1 to limit, 0: without end; every `count`th goes to standard output once it is committed. */
-static void journal_to(const struct work *work, uint32_t limit)
+/* Numbers from 1 to the limit; every `count`th goes to standard output once it is committed. */
+static void journal_to(const struct work *work)
 {
     struct journal_line line = {work->index + 1, 0};
 
     synchronise();
     uint32_t kernel = intern("numbered");
-    while (!limit || line.number < limit) {
+    while (line.number < work->limit) {
         write_number(kernel, line.thread, ++line.number);
         if (line.number % work->count != 0) continue;
         if (write(STDOUT_FILENO, &line, sizeof line) != sizeof line) return;
@@ -221,7 +223,9 @@ static void journal_to(const struct work *work, uint32_t limit)
 
 static void *journal(void *argument)
 {
-    journal_to(argument, 0);
+    journal_to(argument);
+    while (true)
+        pause();
     return NULL;
 }
 
@@ -233,6 +237,7 @@ static struct work *start_journals(unsigned count, unsigned every)
     for (unsigned i = 0; i < count; i++) {
         all[i].index = i;
         all[i].count = every;
+        all[i].limit = JOURNAL_NUMBERS / count;
         pthread_create(&all[i].thread, NULL, journal, &all[i]);
     }
     return all;
@@ -260,11 +265,11 @@ static void tell_end(void)
 /* The child works on; then it returns from main(), or is killed in the midst. */
 static int forked(unsigned every, bool killed)
 {
-    struct work work = {.index = CHILD_THREAD - 1, .count = every};
+    struct work work = {.index = CHILD_THREAD - 1, .count = every, .limit = CHILD_NUMBERS};
     pid_t pid = fork();
 
     if (pid == 0) {
-        journal_to(&work, CHILD_NUMBERS);
+        journal_to(&work);
         if (killed) raise(SIGKILL);
         return 0;
     }
