@@ -17,8 +17,10 @@ CUDA_INCLUDE := $(firstword $(foreach d,$(CUDA_HOME)/include /usr/local/cuda/inc
 
 OPT      ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wconversion -Werror
-CPPFLAGS += -D_GNU_SOURCE -DCGT_VERSION='"$(VERSION)"' -DVIEWER_ASSETS='"$(BUILD)/gen/viewer"' -I. -I$(BUILD)/gen
-ALL_CFLAGS := -std=gnu17 $(OPT) $(WARN) -fno-strict-aliasing -ffp-contract=off -MMD -MP $(CPPFLAGS) $(SANITIZE) $(CFLAGS)
+CPPFLAGS += -D_GNU_SOURCE -DCGT_VERSION='"$(VERSION)"' -DCGT_SONAME='"libcgtrace.so.$(ABI)"' -DVIEWER_ASSETS='"$(BUILD)/gen/viewer"' -I. -I$(BUILD)/gen
+# The same bytes wherever the folder is.
+PLACE := -ffile-prefix-map=$(CURDIR)=.
+ALL_CFLAGS := -std=gnu17 $(OPT) $(PLACE) $(WARN) -fno-strict-aliasing -ffp-contract=off -MMD -MP $(CPPFLAGS) $(SANITIZE) $(CFLAGS)
 CUDA_CPPFLAGS := -isystem $(CUDA_INCLUDE)
 
 # One short line a command; V=1 shows the whole.
@@ -38,7 +40,7 @@ EXAMPLE_SRC  := $(sort $(wildcard examples/*.c))
 
 PRODUCTS := $(BUILD)/libcgtrace.so $(BUILD)/cg-analyze $(if $(LAUNCHER_SRC),$(BUILD)/cgtrace)
 .DEFAULT_GOAL := all
-.PHONY: all deps check demo bench asan tsan valgrind tidy install uninstall clean products tests format
+.PHONY: all deps check demo bench asan tsan valgrind tidy installable install uninstall clean products tests format
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -64,12 +66,12 @@ $(call pics,$(PRELOAD_SRC)): $(BUILD)/gen/cuda_undef.h
 $(BUILD)/pic/preload/resolve/%.o: ALL_CFLAGS += -fno-sanitize=all
 $(BUILD)/pic/%.o: %.S
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(CPPFLAGS) -fPIC -c -o $@ $<
+	$(call say,CC)$(CC) $(CPPFLAGS) $(PLACE) -fPIC -c -o $@ $<
 
 $(BUILD)/libcommon.a: $(call objs,$(COMMON_SRC))
-	@rm -f $@; ar rcs $@ $^
+	@rm -f $@; ar rcsD $@ $^
 $(BUILD)/libanalyzer.a: $(call objs,$(ANALYZER_SRC))
-	@rm -f $@; ar rcs $@ $^
+	@rm -f $@; ar rcsD $@ $^
 
 # The profiled process must see libc alone: no other DT_NEEDED, no symbol beside those of the version script.
 $(BUILD)/libcgtrace.so: $(call pics,$(COMMON_SRC) $(PRELOAD_SRC)) preload/libcgtrace.map
@@ -126,7 +128,9 @@ tidy:
 format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
-install: products $(INSTALL_TARGETS)
+# All that is installed, built.
+installable: products $(INSTALLABLE)
+install: installable $(INSTALL_TARGETS)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include
 	install -m 755 $(BUILD)/cg-analyze $(BUILD)/cgtrace $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(BUILD)/libcgtrace.so $(DESTDIR)$(PREFIX)/lib/libcgtrace.so.$(VERSION)

@@ -46,6 +46,7 @@ completion_path = $(call completion_$(patsubst .%,%,$(suffix $(1))),$(basename $
 
 EXTRA_TARGETS += $(BUILD)/man/pages.stamp $(MAN_PAGES) $(COMPLETIONS)
 TEST_TARGETS += $(BUILD)/man/pages.stamp $(MAN_PAGES) $(COMPLETIONS)
+INSTALLABLE += $(BUILD)/man/pages.stamp $(MAN_PAGES) $(COMPLETIONS)
 INSTALL_TARGETS += install-man install-completions
 UNINSTALL_TARGETS += uninstall-man
 

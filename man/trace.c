@@ -221,7 +221,10 @@ int main(void)
               "Objects timed, untimed and cost_ns: how much work of devices has its time, "
               "why the rest has none, and the host time that timing cost. Reasons in untimed:",
               untimed);
-    puts(".Sh EXAMPLES\nA launch:\n.Bd -literal -offset indent\n"
+    puts(".Sh FILES\n.Bl -tag -width Ds\n.It Pa share/cgtrace/trace.schema.json\nThe JSON Schema of a line, "
+         "where "
+         "this is installed.\n.El\n"
+         ".Sh EXAMPLES\nA launch:\n.Bd -literal -offset indent\n"
          "{\"kind\":\"op\",\"span_id\":\"span:2\",\"op_name\":\"scale\",\"inputs\":[],\n"
          " \"shape\":[],\"dtype\":\"unknown\",\"device\":\"cuda:0\",\"duration_ns\":170,\n"
          " \"timestamp_ns\":21747148,\"input_dense_bytes\":0,\"tid\":22047,\n"

@@ -44,6 +44,10 @@ def files(folder):
     return sorted(os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names)
 
 
+def folders(folder):
+    return [at for at, _, _ in os.walk(folder) if 'cgtrace' in os.path.basename(at)]
+
+
 def run(words, cwd, **more):
     return subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=120, **more)
 
@@ -56,7 +60,7 @@ def installed(prefix):
               'lib/pkgconfig/cgtrace.pc', 'lib/cmake/cgtrace/cgtraceConfig.cmake', 'lib/cmake/cgtrace/cgtraceConfigVersion.cmake',
               'share/man/man1/cgtrace.1', 'share/man/man1/cg-analyze.1', 'share/man/man1/cg-analyze-query.1', 'share/man/man3/libcgtrace.3',
               *(f'share/man/man5/cgtrace-{n}.5' for n in ('bundle', 'capture', 'evidence', 'nsight', 'trace')),
-              'share/man/man7/cgtrace.7', 'share/man/man7/cgtrace-tutorial.7',
+              'share/man/man7/cgtrace.7', 'share/man/man7/cgtrace-tutorial.7', 'share/cgtrace/trace.schema.json',
               *(path.format(n) for n in ('cg-analyze', 'cgtrace') for path in
                 ('share/bash-completion/completions/{}', 'share/zsh/site-functions/_{}', 'share/fish/vendor_completions.d/{}.fish'))]
     tap.equal([w for w in wanted if w not in there], [], 'all is there')
@@ -122,7 +126,7 @@ try:
         used(prefix, folder)
         found(prefix, folder)
         if make('uninstall', f'PREFIX={prefix}'):
-            tap.equal(files(prefix), [], 'make uninstall leaves nothing')
+            tap.equal((files(prefix), folders(prefix)), ([], []), 'make uninstall leaves nothing, no folder of ours either')
     if make('install', 'PREFIX=/usr', f'DESTDIR={base}/stage'):
         with open(f'{base}/stage/usr/lib/pkgconfig/cgtrace.pc', encoding='utf-8') as file:
             tap.ok(file.readline() == 'prefix=/usr\n', 'DESTDIR is in none of the installed files')
