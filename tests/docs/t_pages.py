@@ -150,6 +150,30 @@ def links():
     tap.equal([e for e in examples if f'(examples/{e})' not in text('README.md')], [], 'README.md: every example')
 
 
-for test in (forms, settings, fields, recorded, declarations, examples, links):
+def limits():
+    """The numbers of README's table of limits, from where they are defined."""
+    table = re.search(r'^\| Limit \|.*?\n\n', text('README.md'), re.M | re.S)[0]
+    defined = {name: int(value) for path in ('preload/cgtrace.h', 'common/capture.h') for name, value in re.findall(r'^#define (\w+_MAX) +(\d+)u?\b', text(path), re.M)}
+    shown = [defined[name] for name in ('CAP_RINGS_MAX', 'CGTRACE_NAME_MAX', 'CGTRACE_TEXT_MAX', 'CGTRACE_RANK_MAX', 'CGTRACE_INPUTS_MAX', 'CAP_FRAMES_MAX')]
+    tap.equal([n for n in shown if not re.search(rf'\b{n}\b', table)], [], 'README.md: the limits of the headers')
+    least, most, initial = re.search(r'"CGTRACE_STACK_DEPTH", NUMBER, "(\d+)", "(\d+) to (\d+)"', text('common/settings_table.h')).group(2, 3, 1)
+    tap.ok(f'{least} to {most}, {initial} unless set' in table, 'README.md: the depth of stacks', table)
+
+
+def precedents():
+    """The commits that ARCHITECTURE.md points to touched what its sentences name."""
+    if subprocess.run(['git', 'rev-parse', '--is-shallow-repository'], cwd=ROOT, capture_output=True, text=True).stdout.strip() != 'false':
+        tap.skip('ARCHITECTURE.md: commits', 'the history is not here')
+        return
+    wanted = {'A hook': ('preload/hooks/.*\\.def', 'tests/sim/', 'tests/ledger/', 'tests/programs/'), 'A record': ('common/capture.h', 'common/event_table.h', 'common/jsonl', 'preload/record/'),
+              'A query': ('analyzer/planes/', 'tests/unit/', 'analyzer/cmd/query_', 'analyzer/cmd/query_kinds.def')}
+    for what, sentence in re.findall(r'^- \*\*(A \w+)\*\*:(.*?)(?=^- |^$)', text('ARCHITECTURE.md'), re.M | re.S):
+        commit = re.search(r'As\s+in\s+([0-9a-f]{7,})', sentence)[1]
+        names = subprocess.run(['git', 'show', '--format=', '--name-only', commit], cwd=ROOT, capture_output=True, text=True).stdout
+        tap.equal([w for w in wanted.pop(what) if not re.search(rf'^{w}', names, re.M)], [], f'ARCHITECTURE.md: {what}: {commit}')
+    tap.equal(wanted, {}, 'ARCHITECTURE.md: a hook, a record, a query')
+
+
+for test in (limits, precedents, forms, settings, fields, recorded, declarations, examples, links):
     test()
 tap.done()
