@@ -40,7 +40,7 @@ EXAMPLE_SRC  := $(sort $(wildcard examples/*.c))
 
 PRODUCTS := $(BUILD)/libcgtrace.so $(BUILD)/cg-analyze $(if $(LAUNCHER_SRC),$(BUILD)/cgtrace)
 .DEFAULT_GOAL := all
-.PHONY: all deps check demo bench asan tsan valgrind tidy installable install uninstall clean products tests format
+.PHONY: all deps check demo bench benches asan tsan valgrind tidy installable install uninstall clean products tests format
 .SECONDARY:
 .DELETE_ON_ERROR:
 
@@ -94,7 +94,8 @@ BENCH_BIN := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(BENCH_SRC))
 include $(sort $(wildcard analyzer/*/build.mk tests/*/build.mk examples/build.mk man/build.mk packaging/build.mk))
 
 products: $(PRODUCTS)
-tests: products $(UNIT_BIN) $(TEST_TARGETS) $(BENCH_TARGETS)
+tests: products benches $(UNIT_BIN) $(TEST_TARGETS)
+benches: $(BENCH_TARGETS)
 all: products $(EXTRA_TARGETS)
 
 deps:
@@ -109,8 +110,8 @@ demo: deps
 	@BUILD=$(BUILD) scripts/demo
 bench: deps
 	@scripts/deps browser
-	@scripts/deps bench
-	@$(MAKE) --no-print-directory all $(BENCH_TARGETS)
+	@BUILD=$(BUILD) scripts/deps bench
+	@$(MAKE) --no-print-directory all benches
 	@BUILD=$(BUILD) $(PYTHON) scripts/bench
 # Instrumented code makes the compiler see conversions and uninitialised values that are not in the source: there,
 # warnings are not errors. The plain builds hold the source to them.

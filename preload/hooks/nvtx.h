@@ -12,6 +12,7 @@
 #include <wchar.h>
 
 #include "preload/hooks/cuda.h"
+#include "preload/hooks/handles.h"
 #include "preload/record/ring.h"
 
 /* The types alone: with the bodies NVTX would look for a tool on our own behalf. */
@@ -59,14 +60,39 @@ static inline uint32_t nvtx_text_number(struct nvtx_text *text)
 enum { NVTX_WIDE_BYTES = 4096 };
 size_t nvtx_narrow(char out[NVTX_WIDE_BYTES], const wchar_t *text);
 
+enum { NVTX_DOMAINS_MAX = 4096 };
+extern HIDDEN struct nvtx_domain nvtx_domains[NVTX_DOMAINS_MAX]; /* the first is the default one */
+extern HIDDEN struct handle_map nvtx_domain_handles;             /* struct nvtx_domain * */
+extern HIDDEN struct handle_map nvtx_string_handles;             /* struct nvtx_text * */
+
+static inline bool nvtx_domain_is_ours(nvtxDomainHandle_t handle)
+{
+    return (uintptr_t)handle - (uintptr_t)nvtx_domains < sizeof nvtx_domains;
+}
+
 /* Domain of a handle; the default one for NULL and for what is no handle. */
-const struct nvtx_domain *nvtx_domain(nvtxDomainHandle_t handle);
+static inline const struct nvtx_domain *nvtx_domain(nvtxDomainHandle_t handle)
+{
+    uint64_t known;
+
+    /* Known by where it stands, before it is looked up; but what is no handle may point in between. */
+    if (nvtx_domain_is_ours(handle)) {
+        size_t index = ((uintptr_t)handle - (uintptr_t)nvtx_domains) / sizeof *nvtx_domains;
+
+        return &nvtx_domains[nvtx_domains[index].name ? index : 0];
+    }
+    known = handle ? handle_get(&nvtx_domain_handles, (uintptr_t)handle) : 0;
+    return known ? (const struct nvtx_domain *)(uintptr_t)known : &nvtx_domains[0];
+}
 /* Makes the handle (a tool's, or NULL: one of ours) that of the domain with this name. Returns the handle. */
 nvtxDomainHandle_t nvtx_domain_add(nvtxDomainHandle_t handle, const char *name, size_t length);
 /* The same for a registered string. */
 nvtxStringHandle_t nvtx_string_add(nvtxStringHandle_t handle, const char *string, size_t length);
 /* NULL: no such string. */
-struct nvtx_text *nvtx_string(nvtxStringHandle_t handle);
+static inline struct nvtx_text *nvtx_string(nvtxStringHandle_t handle)
+{
+    return (struct nvtx_text *)(uintptr_t)handle_get(&nvtx_string_handles, (uintptr_t)handle);
+}
 
 void nvtx_category_add(const struct nvtx_domain *domain, uint32_t category, const char *name, size_t length);
 /* Number of the category's name, or of its digits; 0 for category 0. */

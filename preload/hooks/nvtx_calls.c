@@ -11,7 +11,8 @@
 
 /* ---- what a program says of a range ---- */
 
-static uint32_t wide_number(const wchar_t *text)
+/* Not inline: its room on the stack is not that of every push. */
+static __attribute__((noinline)) uint32_t wide_number(const wchar_t *text)
 {
     char narrow[NVTX_WIDE_BYTES];
 

@@ -13,13 +13,13 @@
 #include "preload/record/lock.h"
 #include "preload/record/record.h"
 
-enum { DOMAINS_MAX = 4096, BLOCK_BYTES = 256 << 10, TEXTS_BYTES_MAX = 64 << 20 };
+enum { BLOCK_BYTES = 256 << 10, TEXTS_BYTES_MAX = 64 << 20 };
 
-static struct nvtx_domain domains[DOMAINS_MAX]; /* the first is the default one */
-_Static_assert(DOMAINS_MAX <= UINT16_MAX, "their indices fit");
+struct nvtx_domain nvtx_domains[NVTX_DOMAINS_MAX];
+_Static_assert(NVTX_DOMAINS_MAX <= UINT16_MAX, "their indices fit");
 static uint32_t domains_used = 1;
-static HANDLE_MAP(domain_handles);   /* struct nvtx_domain * */
-static HANDLE_MAP(string_handles);   /* struct nvtx_text * */
+HANDLE_MAP(nvtx_domain_handles);
+HANDLE_MAP(nvtx_string_handles);
 static HANDLE_MAP(category_handles); /* the same; domain << 32 | category */
 static HANDLE_MAP(range_handles);    /* our number of the range */
 
@@ -77,37 +77,17 @@ size_t nvtx_narrow(char out[NVTX_WIDE_BYTES], const wchar_t *text)
 
 /* ---- domains ---- */
 
-static bool is_ours(nvtxDomainHandle_t handle)
-{
-    return (uintptr_t)handle - (uintptr_t)domains < sizeof domains;
-}
-
-const struct nvtx_domain *nvtx_domain(nvtxDomainHandle_t handle)
-{
-    uint64_t known;
-
-    /* Known by where it stands, before it is looked up; but what is no handle may point in between. */
-    if (is_ours(handle)) {
-        size_t index = ((uintptr_t)handle - (uintptr_t)domains) / sizeof *domains;
-
-        return &domains[domains[index].name ? index : 0];
-    }
-    known = handle ? handle_get(&domain_handles, (uintptr_t)handle) : 0;
-
-    return known ? (const struct nvtx_domain *)(uintptr_t)known : &domains[0];
-}
-
 /* Called with names_lock held. The domain with this name, a new one when there is none; NULL: no room. */
 static struct nvtx_domain *domain_named(const char *name, size_t length)
 {
     struct nvtx_text *text;
 
     for (uint32_t i = 1; i < domains_used; i++)
-        if (domains[i].name->length == length && memcmp(domains[i].name->bytes, name, length) == 0)
-            return &domains[i];
-    if (domains_used == DOMAINS_MAX || !(text = new_text(name, length))) return NULL;
-    domains[domains_used] = (struct nvtx_domain){(uint16_t)domains_used, text};
-    return &domains[domains_used++];
+        if (nvtx_domains[i].name->length == length && memcmp(nvtx_domains[i].name->bytes, name, length) == 0)
+            return &nvtx_domains[i];
+    if (domains_used == NVTX_DOMAINS_MAX || !(text = new_text(name, length))) return NULL;
+    nvtx_domains[domains_used] = (struct nvtx_domain){(uint16_t)domains_used, text};
+    return &nvtx_domains[domains_used++];
 }
 
 nvtxDomainHandle_t nvtx_domain_add(nvtxDomainHandle_t handle, const char *name, size_t length)
@@ -120,7 +100,7 @@ nvtxDomainHandle_t nvtx_domain_add(nvtxDomainHandle_t handle, const char *name, 
     lock_give(&record_page->names_lock);
     if (domain) {
         if (!handle) handle = (nvtxDomainHandle_t)(void *)domain;
-        handle_put(&domain_handles, (uintptr_t)handle, (uintptr_t)domain, 0);
+        handle_put(&nvtx_domain_handles, (uintptr_t)handle, (uintptr_t)domain, 0);
     }
     errno = past;
     return handle;
@@ -128,7 +108,7 @@ nvtxDomainHandle_t nvtx_domain_add(nvtxDomainHandle_t handle, const char *name, 
 
 nvtxDomainHandle_t nvtx_tools_domain(nvtxDomainHandle_t handle)
 {
-    return is_ours(handle) ? NULL : handle;
+    return nvtx_domain_is_ours(handle) ? NULL : handle;
 }
 
 /* ---- registered strings ---- */
@@ -144,15 +124,10 @@ nvtxStringHandle_t nvtx_string_add(nvtxStringHandle_t handle, const char *string
     if (text) {
         text->given_out = !handle;
         if (!handle) handle = (nvtxStringHandle_t)(void *)text;
-        handle_put(&string_handles, (uintptr_t)handle, (uintptr_t)text, 0);
+        handle_put(&nvtx_string_handles, (uintptr_t)handle, (uintptr_t)text, 0);
     }
     errno = past;
     return handle;
-}
-
-struct nvtx_text *nvtx_string(nvtxStringHandle_t handle)
-{
-    return (struct nvtx_text *)(uintptr_t)(handle ? handle_get(&string_handles, (uintptr_t)handle) : 0);
 }
 
 /* ---- categories ---- */

@@ -21,6 +21,17 @@
 
 enum { RECORD_API_SHARDS = 32 };
 
+enum session_state {
+    SESSION_CLOSED,  /* nothing met yet (also: a forked child) */
+    SESSION_WAITING, /* sessions come and go, and none is open */
+    SESSION_OPENING,
+    SESSION_OPEN,
+    SESSION_CLOSING,
+    SESSION_LAST_LIVE = SESSION_CLOSING,
+    SESSION_ENDED,
+    SESSION_DISABLED, /* by a setting, or because it could not be opened */
+};
+
 /* One page that the kernel fills with zeros in a forked child (MADV_WIPEONFORK): so a child finds itself
  * without a session and with every lock open, whatever its parent's threads were doing. */
 struct record_page {
@@ -39,6 +50,12 @@ struct record_page {
     _Atomic uint32_t wake;     /* 1: the writer is asked to look now; futex */
 };
 extern HIDDEN struct record_page *record_page;
+
+/* Nothing will be recorded any more: the session of the whole process has ended, or nothing was to be. */
+static inline bool record_is_over(void)
+{
+    return atomic_load_explicit(&record_page->state, memory_order_relaxed) > SESSION_LAST_LIVE;
+}
 
 #define RECORD_GENERATION_NONE   (UINT64_MAX - 1)
 #define RECORD_GENERATION_THREAD UINT64_MAX /* of a thread that has never recorded: equals no page's */

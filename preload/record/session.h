@@ -14,17 +14,6 @@
 #include "preload/record/capture_session.h"
 #include "preload/record/ring.h"
 
-enum session_state {
-    SESSION_CLOSED,  /* nothing met yet (also: a forked child) */
-    SESSION_WAITING, /* sessions come and go, and none is open */
-    SESSION_OPENING,
-    SESSION_OPEN,
-    SESSION_CLOSING,
-    SESSION_LAST_LIVE = SESSION_CLOSING,
-    SESSION_ENDED,
-    SESSION_DISABLED, /* by a setting, or because it could not be opened */
-};
-
 /* What of a ring is in this process' own memory. */
 struct ring_view {
     struct cap_record *slots;

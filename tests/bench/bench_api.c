@@ -30,7 +30,7 @@ static void run_scalars(void)
 static int child(void)
 {
     if (!open_floor() || cgtrace_scalar("recorded?", 0) != CGTRACE_OK) return 1;
-    compare("api.span", run_spans, "<=1.5");
+    compare("api.span", run_spans, "<=1.25");
     compare("api.scalar", run_scalars, "<=3");
     return 0;
 }

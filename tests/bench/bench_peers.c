@@ -101,7 +101,8 @@ static void bench_tracy(const char *ours)
     double a, b;
 
     if (!runnable("peer_tracy", peer, sizeof peer))
-        puts("SKIP span.tracy no TRACY_HOME with Tracy's sources when this was built");
+        puts("SKIP span.tracy no sources of Tracy when this was built (scripts/deps bench fetches them, "
+             "TRACY_HOME names them)");
     else if (!compare(ours, peer, &a, &b))
         puts("SKIP span.tracy its program does not run");
     else

@@ -213,6 +213,8 @@ static void compare_formats(void)
     }
     double a = 1e9 / median(hand), b = 1e9 / median(print);
     printf("BENCH record.format %.0f %.0f %.2f >=5 records/s\n", a, b, a / b);
+    /* The goal stands in the place of a floor. */
+    printf("BENCH record.format_rate %.0f 3000000 %.2f >=1 records/s\n", a, a / 3e6);
 }
 
 int main(void)

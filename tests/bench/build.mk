@@ -20,19 +20,20 @@ BENCH_TARGETS += $(BENCH_TOOLS)/generate-trace $(if $(wildcard /usr/include/simd
 # Tracers. Their headers are not held to our warnings.
 $(BENCH_TOOLS)/peer_lttng: tests/bench/peer_lttng.c tests/bench/peer_lttng_tp.h tests/bench/peer.h
 	@mkdir -p $(@D)
-	$(CC) -std=gnu17 $(OPT) -I. -o $@ $< -llttng-ust -ldl
+	$(call say,LINK)$(CC) -std=gnu17 $(OPT) -I. -o $@ $< -llttng-ust -ldl
 BENCH_TARGETS += $(if $(wildcard /usr/include/lttng/tracepoint.h /usr/include/*/lttng/tracepoint.h),$(BENCH_TOOLS)/peer_lttng)
-# TRACY_HOME: a checkout of Tracy.
+# A checkout of Tracy.
+TRACY_HOME ?= $(BUILD)/peers/tracy
 $(BENCH_TOOLS)/peer_tracy: tests/bench/peer_tracy.cc tests/bench/peer.h
 	@mkdir -p $(@D)
-	$(CXX) -std=c++17 $(OPT) -I. -isystem $(TRACY_HOME)/public -DTRACY_ENABLE -DTRACY_ONLY_LOCALHOST -DTRACY_NO_BROADCAST \
+	$(call say,LINK)$(CXX) -std=c++17 $(OPT) -I. -isystem $(TRACY_HOME)/public -DTRACY_ENABLE -DTRACY_ONLY_LOCALHOST -DTRACY_NO_BROADCAST \
 	  -DTRACY_NO_SYSTEM_TRACING -DTRACY_NO_SAMPLING -DTRACY_NO_CODE_TRANSFER -DTRACY_NO_CRASH_HANDLER -w \
 	  -o $@ $< $(TRACY_HOME)/public/TracyClient.cpp -ldl -lpthread
 BENCH_TARGETS += $(if $(wildcard $(TRACY_HOME)/public/TracyClient.cpp),$(BENCH_TOOLS)/peer_tracy)
 # What bench_sustained writes to.
 $(BUILD)/tests/bench/discard.so: $(BUILD)/pic/tests/bench/discard.o
 	@mkdir -p $(@D)
-	$(CC) -shared -o $@ $< -ldl
+	$(call say,LINK)$(CC) -shared -o $@ $< -ldl
 BENCH_TARGETS += $(BUILD)/tests/bench/discard.so
 # The floor of bench_dlsym: a library with nothing in it.
 $(BUILD)/tests/bench/empty.so:
