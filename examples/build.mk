@@ -28,7 +28,7 @@ $(EXAMPLE_DIR)/trainer_cuda_static: examples/trainer_cuda.cu
 RUSTC := $(shell command -v rustc 2>/dev/null)
 $(EXAMPLE_DIR)/trainer_rs: examples/trainer.rs examples/trainer_kernels.ptx
 	@mkdir -p $(@D)
-	$(call say,RUST)env -u MAKEFLAGS $(RUSTC) -O -D warnings -o $@ $<
+	$(call say,RUST)env -u MAKEFLAGS -u MFLAGS $(RUSTC) -O -D warnings -o $@ $<
 
 EXAMPLE_TARGETS := $(EXAMPLE_DIR)/trainer $(EXAMPLE_DIR)/trainer_nvtx $(EXAMPLE_DIR)/trainer_spans $(EXAMPLE_DIR)/libtrainer_kernels.so $(if $(NVCC),$(EXAMPLE_DIR)/trainer_cuda $(EXAMPLE_DIR)/trainer_cuda_static) $(if $(RUSTC),$(EXAMPLE_DIR)/trainer_rs)
 TEST_TARGETS  += $(EXAMPLE_TARGETS)

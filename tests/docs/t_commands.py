@@ -60,6 +60,8 @@ EXPECTED = {
     'cg-analyze export run.jsonl --to csv -o tables': (0, 'tables/op.csv', 'cuLaunchKernel'),
     'cg-analyze convert worker0.pt.trace.json.gz -o worker0.jsonl': (0, 'worker0.jsonl', '"op_name":"gemm"'),
     'cg-analyze convert snapshot.pickle -o memory.jsonl': (0, 'memory.jsonl', '"symbol":"forward"'),
+    'cg-analyze index big.jsonl': (0, 'big.jsonl.cgx', ''),
+    'cg-analyze query big.jsonl --kind kernels --verify-index': (0, None, '"name": "linear_forward"'),
     'cg-analyze ranks cgtrace.*.r*.jsonl': (0, None, '"rank": 1'),
     'cg-analyze ranks job/*.jsonl --label-prefix layer. --limit 20': (0, None, '"rank": 1'),
     'cg-analyze ranks job/*.jsonl --collective barrier --clock-error-ns 50000 --format csv -o ranks.csv': (0, 'ranks.csv', ','),
