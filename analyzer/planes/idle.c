@@ -5,6 +5,8 @@
 
 #include "analyzer/planes/array.h"
 #include "analyzer/planes/interval_set.h"
+#include "analyzer/planes/order.h"
+#include "analyzer/planes/pair_map.h"
 
 /* What one clock is worked out from. The sets are of host times in the window, where there are anchors. */
 struct maker {
@@ -15,6 +17,7 @@ struct maker {
     struct idle *idle;
     struct interval_set input; /* of all clocks */
     uint8_t *issues;           /* by operation: it issues work */
+    uint32_t *op_order;        /* operations by time */
 
     struct idle_clock *clock;
     struct interval_set busy, pending, launching;
@@ -30,7 +33,7 @@ static bool find_issuers(struct maker *maker)
     const struct cg_ops *op = &maker->trace->op;
     const struct device_work *work = maker->work;
     maker->issues = array_zeroed(op->rows, 1);
-    if (!maker->issues) return false;
+    if (!maker->issues || !order_by_time(op->timestamp_ns, op->rows, &maker->op_order)) return false;
     for (size_t i = 0; i < maker->trace->device_interval.rows; i++)
         if (work->issuer[i] != CG_NONE) maker->issues[work->issuer[i]] = 1;
     for (size_t row = 0; row < op->rows; row++) {
@@ -84,23 +87,18 @@ static bool find_input(struct maker *maker)
 
 /* ---- work ---- */
 
-/* On the host's clock; what lies before its 0 is cut off. */
-static uint64_t host_ns(const struct cg_device_clock *anchors, uint64_t device_ns)
-{
-    __int128 ns = device_clock_host(anchors, device_ns).ns;
-    return ns < 0 ? 0 : ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
-}
-
 static uint64_t end_of_interval(const struct cg_trace *trace, uint32_t row)
 {
     return cg_sat_add(trace->device_interval.start_ns[row], trace->device_interval.duration_ns[row]);
 }
 
-static void note_uncertainty(struct idle_clock *clock, const struct cg_device_clock *anchors,
-                             uint64_t device_ns)
+/* On the host's clock; what lies before its 0 is cut off. */
+static uint64_t host_ns(struct idle_clock *clock, const struct cg_device_clock *anchors, uint64_t device_ns)
 {
-    uint64_t uncertainty = device_clock_host(anchors, device_ns).uncertainty_ns;
-    if (uncertainty > clock->anchor_uncertainty_ns) clock->anchor_uncertainty_ns = uncertainty;
+    struct host_time time = device_clock_host(anchors, device_ns);
+    if (time.uncertainty_ns > clock->anchor_uncertainty_ns)
+        clock->anchor_uncertainty_ns = time.uncertainty_ns;
+    return time.ns < 0 ? 0 : time.ns > UINT64_MAX ? UINT64_MAX : (uint64_t)time.ns;
 }
 
 /* A piece of work on the host's clock, and since when it was enqueued. */
@@ -109,10 +107,8 @@ static bool add_placed(struct maker *maker, uint32_t row, const struct cg_device
     const struct cg_trace *trace = maker->trace;
     struct idle_clock *clock = maker->clock;
     uint32_t op = maker->work->issuer[row];
-    uint64_t start = host_ns(anchors, trace->device_interval.start_ns[row]);
-    uint64_t end = host_ns(anchors, end_of_interval(trace, row));
-    note_uncertainty(clock, anchors, trace->device_interval.start_ns[row]);
-    note_uncertainty(clock, anchors, end_of_interval(trace, row));
+    uint64_t start = host_ns(clock, anchors, trace->device_interval.start_ns[row]);
+    uint64_t end = host_ns(clock, anchors, end_of_interval(trace, row));
     if (!add_clipped(maker->idle, &maker->busy, start, end)) return false;
     if (op == CG_NONE) return start == UINT64_MAX || interval_set_add(&maker->unknown, start, start + 1);
     uint64_t returned = cg_sat_add(trace->op.timestamp_ns[op], trace->op.duration_ns[op]);
@@ -201,44 +197,63 @@ static bool find_overlaps(struct maker *maker)
 
 /* ---- the host's calls ---- */
 
-struct call {
-    uint64_t tid, start, end;
-    bool tid_set;
+/* When the last call of each thread ended: (upper half of its tid + 1, lower half) to its place in ends. The
+ * place 0 is of all calls whose thread is not known. */
+struct last_calls {
+    struct pair_map places;
+    uint64_t *ends;
+    bool *there;
+    size_t count, room, there_room;
 };
 
-static int compare_calls(const void *left, const void *right)
+static bool add_place(struct last_calls *last)
 {
-    const struct call *a = left, *b = right;
-    if (a->tid_set != b->tid_set) return a->tid_set < b->tid_set ? -1 : 1;
-    if (a->tid != b->tid) return a->tid < b->tid ? -1 : 1;
-    return (a->start > b->start) - (a->start < b->start);
+    if (!array_room(&last->ends, last->count, &last->room, sizeof *last->ends) ||
+        !array_room(&last->there, last->count, &last->there_room, sizeof *last->there))
+        return false;
+    last->there[last->count++] = false;
+    return true;
 }
 
-/* Calls that issue work for the clock's device, and what lies between two of a thread. */
+/* The place of the operation's thread; SIZE_MAX when memory is short. */
+static size_t place_of(struct last_calls *last, const struct cg_ops *op, size_t row)
+{
+    bool made;
+    if (!op->tid_set[row] || op->tid[row] >> 32 == UINT32_MAX) return 0;
+    struct pair_entry *entry =
+        pair_map_insert(&last->places, (uint32_t)(op->tid[row] >> 32) + 1, (uint32_t)op->tid[row], &made);
+    if (!entry || (made && !add_place(last))) return SIZE_MAX;
+    if (made) entry->value = (uint32_t)last->count - 1;
+    return entry->value;
+}
+
+/* Calls that issue work for the clock's device, in the order of their times, and what lies between two of a
+ * thread. */
 static bool find_launching(struct maker *maker)
 {
     const struct cg_ops *op = &maker->trace->op;
     cg_str device = maker->work->clocks[maker->clock->clock].device;
-    struct call *calls = array_raw(op->rows, sizeof *calls);
-    size_t count = 0;
-    bool ok = calls != NULL;
-    for (size_t row = 0; ok && row < op->rows; row++) {
+    struct last_calls last = {0};
+    bool ok = add_place(&last);
+    for (size_t place = 0; ok && place < op->rows; place++) {
+        uint32_t row = ordered_row(maker->op_order, place);
         if (op->device[row] != device || !maker->issues[row]) continue;
-        calls[count++] =
-            (struct call){op->tid_set[row] ? op->tid[row] : 0, op->timestamp_ns[row],
-                          cg_sat_add(op->timestamp_ns[row], op->duration_ns[row]), op->tid_set[row] != 0};
-    }
-    if (count > 1) qsort(calls, count, sizeof *calls, compare_calls);
-    for (size_t i = 0; ok && i < count; i++) {
-        uint64_t end = calls[i].end;
-        bool follows = i + 1 < count && calls[i + 1].tid_set == calls[i].tid_set &&
-                       calls[i + 1].tid == calls[i].tid && calls[i + 1].start > end &&
-                       calls[i + 1].start - end <= maker->options->launch_gap_ns;
-        if (follows) end = calls[i + 1].start;
-        ok = add_clipped(maker->idle, &maker->launching, calls[i].start, end);
+        uint64_t start = op->timestamp_ns[row], end = cg_sat_add(start, op->duration_ns[row]);
+        size_t at = place_of(&last, op, row);
+        if (at == SIZE_MAX) {
+            ok = false;
+            break;
+        }
+        bool follows =
+            last.there[at] && last.ends[at] < start && start - last.ends[at] <= maker->options->launch_gap_ns;
+        ok = add_clipped(maker->idle, &maker->launching, follows ? last.ends[at] : start, end);
+        if (!last.there[at] || end > last.ends[at]) last.ends[at] = end;
+        last.there[at] = true;
     }
     interval_set_settle(&maker->launching);
-    free(calls);
+    pair_map_free(&last.places);
+    free(last.ends);
+    free(last.there);
     return ok;
 }
 
@@ -299,17 +314,6 @@ static bool find_causes(struct maker *maker)
 
 /* ---- queue depth ---- */
 
-static int compare_u64(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
-
-static void sort_u64(uint64_t *values, size_t count)
-{
-    if (count > 1) qsort(values, count, sizeof *values, compare_u64);
-}
-
 static bool add_at_depth(struct idle_clock *clock, size_t *room, size_t depth, uint64_t ns)
 {
     for (; clock->depth_count <= depth; clock->depth_count++) {
@@ -326,9 +330,9 @@ static bool find_depths(struct maker *maker)
     const struct interval window = maker->idle->window;
     size_t issued = 0, finished = 0, room = 0, count = maker->queued;
     uint64_t now = window.start;
-    sort_u64(maker->issued, count);
-    sort_u64(maker->finished, count);
-    sort_u64(maker->clock->delays, count);
+    if (!sort_times(maker->issued, count) || !sort_times(maker->finished, count) ||
+        !sort_times(maker->clock->delays, count))
+        return false;
     while (now < window.end) {
         while (finished < count && maker->finished[finished] <= now)
             finished++;
@@ -405,6 +409,7 @@ bool idle_make(const struct cg_trace *trace, const struct device_work *work, con
         ok = make_clock(&maker, (uint32_t)i);
     interval_set_free(&maker.input);
     free(maker.issues);
+    free(maker.op_order);
     if (!ok) idle_free(idle);
     return ok;
 }

@@ -58,6 +58,20 @@ bool order_by_time(const uint64_t *times, size_t rows, uint32_t **order)
     return *order != NULL;
 }
 
+bool sort_times(uint64_t *times, size_t rows)
+{
+    uint32_t *order;
+    if (!order_by_time(times, rows, &order)) return false;
+    if (!order) return true;
+    uint64_t *sorted = array_raw(rows, sizeof *sorted);
+    for (size_t i = 0; sorted && i < rows; i++)
+        sorted[i] = times[order[i]];
+    if (sorted) memcpy(times, sorted, rows * sizeof *sorted);
+    free(order);
+    free(sorted);
+    return sorted != NULL;
+}
+
 static int compare_strings(const void *a, const void *b, void *trace)
 {
     return trace_compare(trace, *(const cg_str *)a, *(const cg_str *)b);

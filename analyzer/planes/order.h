@@ -8,6 +8,9 @@
  * caller's to free. False when memory is short. Linear. */
 bool order_by_time(const uint64_t *times, size_t rows, uint32_t **order);
 
+/* Sorts times themselves. The same. */
+bool sort_times(uint64_t *times, size_t rows);
+
 /* The row at a place of such an order. */
 static inline uint32_t ordered_row(const uint32_t *order, size_t place)
 {

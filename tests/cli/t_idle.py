@@ -50,7 +50,9 @@ def judged(mode, rounds, kernel_us, *words):
     answer = query(result.traces[0], 'idle', *words)
     clock, window = answer['clocks'][0], answer['window']['duration_ns']
     _, idle = busy_of_ledger(result, answer['window'])
-    ok(abs(clock['idle_ns'] - idle) <= 0.01 * window, f'{mode}: idle is that of the ledger within 1 %', f'{clock["idle_ns"]} {idle} of {window}')
+    # An interval of events around a call may be longer than its work, by as much as it says.
+    ok(-0.01 * window - clock['busy_may_be_less_by_ns'] <= clock['idle_ns'] - idle <= 0.01 * window, f'{mode}: idle is that of the ledger within 1 %',
+       f'{clock["idle_ns"]} {idle} of {window}, {clock["busy_may_be_less_by_ns"]}')
     equal((sum(causes(clock).values()), answer['window']['of']), (clock['idle_ns'], 'the measured region'), f'{mode}: causes make up all idle time')
     return answer, clock, window, slept
 
