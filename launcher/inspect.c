@@ -50,7 +50,7 @@ bool find_program(const char *name, char *buffer, size_t size)
 
 bool find_library(char *buffer, size_t size)
 {
-    static const char *const places[] = {"libcgtrace.so", "../lib/libcgtrace.so", "../lib/" CGT_SONAME};
+    static const char *const places[] = {"libcgtrace.so", "../lib/libcgtrace.so", ("../lib/" CGT_SONAME)};
     char self[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
 
