@@ -129,6 +129,9 @@ tidy:
 format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
+# So that LD_PRELOAD=libcgtrace.so needs no path; not for a package, nor for what is installed into a home.
+tell_loader = @[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ! command -v ldconfig >/dev/null || ldconfig || true
+
 # All that is installed, built.
 installable: products $(INSTALLABLE)
 install: installable $(INSTALL_TARGETS)
@@ -138,8 +141,10 @@ install: installable $(INSTALL_TARGETS)
 	ln -sf libcgtrace.so.$(VERSION) $(DESTDIR)$(PREFIX)/lib/libcgtrace.so.$(ABI)
 	ln -sf libcgtrace.so.$(ABI) $(DESTDIR)$(PREFIX)/lib/libcgtrace.so
 	install -m 644 preload/cgtrace.h $(DESTDIR)$(PREFIX)/include
+	$(tell_loader)
 uninstall: $(UNINSTALL_TARGETS)
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/cg-analyze bin/cgtrace lib/libcgtrace.so lib/libcgtrace.so.$(ABI) lib/libcgtrace.so.$(VERSION) include/cgtrace.h)
+	$(tell_loader)
 clean:
 	rm -rf build build-asan build-tsan
 

@@ -64,8 +64,8 @@ void help_doctor(void);
 
 /* The file that execvp() would run, in buffer; false with errno set when there is none. */
 bool find_program(const char *name, char *buffer, size_t size);
-/* libcgtrace.so beside this executable, or in ../lib, there also under its SONAME alone, in buffer; false when
- * it is in neither. */
+/* libcgtrace.so beside this executable, or in ../lib, there also under its SONAME alone, in buffer; false
+ * when it is in neither. */
 bool find_library(char *buffer, size_t size);
 
 /* What must be known before the program runs, to tell afterwards why it died. */
