@@ -149,7 +149,6 @@ static void look_at_output(const struct settings *settings)
     const char *slash = strrchr(settings->output, '/');
     char folder[PATH_MAX];
     struct statvfs space;
-    struct rlimit limit;
 
     snprintf(folder, sizeof folder, "%s%s%.*s", *settings->output == '/' ? "" : settings->dir,
              *settings->dir && *settings->output != '/' ? "/" : "",
@@ -169,9 +168,23 @@ static void look_at_output(const struct settings *settings)
     }
     if (statvfs("/dev/shm", &space) == 0)
         say(GOOD, "/dev/shm", "%llu MiB free", (unsigned long long)space.f_bavail * space.f_frsize >> 20);
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        say(NOTE, "file size", "limited to %llu bytes: a longer trace is cut there, and says so",
-            (unsigned long long)limit.rlim_cur);
+}
+
+static void look_at_limits(void)
+{
+    static const char memory[] = "nothing is recorded where a program leaves less than 256 MiB of it";
+    static const struct {
+        __rlimit_resource_t what;
+        const char *name, *meaning;
+    } limits[] = {{RLIMIT_FSIZE, "file size", "a longer trace is cut there, and says so"},
+                  {RLIMIT_AS, "address space", memory},
+                  {RLIMIT_DATA, "data", memory}};
+    struct rlimit limit;
+
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (getrlimit(limits[i].what, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+            say(NOTE, limits[i].name, "limited to %llu bytes: %s", (unsigned long long)limit.rlim_cur,
+                limits[i].meaning);
 }
 
 static void look_at_machine(void)
@@ -209,6 +222,7 @@ int command_doctor(int argc, char **argv)
     if (!bad) {
         look_at_ranks(&settings);
         look_at_output(&settings);
+        look_at_limits();
     }
     look_at_machine();
     return bad ? EXIT_CANNOT_CHECK : 0;

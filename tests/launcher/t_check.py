@@ -82,6 +82,10 @@ def machines(folder):
     says('doctor: another tool for ranges', ['doctor'], 0, 'which cannot be read', NVTX_INJECTION64_PATH='/nowhere.so', cwd=folder)
     says('doctor: a rank that is left out', ['doctor'], 0, '3 is not among', OMPI_COMM_WORLD_RANK='3', CGTRACE_RANKS='0-1', cwd=folder)
     says('doctor: a folder that is not there', ['doctor'], 1, 'BAD   output', CGTRACE_OUTPUT='/nowhere/x.jsonl', cwd=folder)
+    limited = ['--fsize=1048576'] + ([] if SANITIZED else ['--as=8589934592'])
+    p = subprocess.run(['prlimit', *limited, CGTRACE, 'doctor'], env=environment(False), cwd=folder, capture_output=True, text=True)
+    tap.equal([word for word in ('file size      limited to 1048576 bytes', 'address space  limited to 8589934592 bytes') if word in p.stdout],
+              ['file size      limited to 1048576 bytes'] + ([] if SANITIZED else ['address space  limited to 8589934592 bytes']), 'doctor: limits')
 
 
 # Stand-ins for launchers of ranks: each starts the command four times, side by side, with the variables of the real one.
