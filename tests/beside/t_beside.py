@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Other tools in the same process, or over it: allocators, hooks of dlsym, of malloc and of _exit, an auditor of the loader, sanitizers, gdb,
-strace, heaptrack, this library once more. The program does what it does with that tool alone, the tool sees what it sees without us, and
+strace, valgrind, heaptrack, this library once more. The program does what it does with that tool alone, the tool sees what it sees without us, and
 the trace holds each call once."""
 import collections
 import json
@@ -162,6 +162,17 @@ def strace():
                 compare('strace -f', plain, run, words)
 
 
+def valgrind():
+    """Standard error too: it finds nothing to say of us."""
+    if not shutil.which('valgrind'):
+        tap.skip('valgrind', 'not installed')
+        return
+    for words in PROGRAMS[-2:]:
+        command = ['valgrind', '-q', program(words[0]), *words[1:]]
+        with Run(command, record=False) as plain, Run(command) as run:
+            compare('valgrind', plain, run, words)
+
+
 def heaptrack():
     if not shutil.which('heaptrack'):
         tap.skip('heaptrack', 'not installed')
@@ -249,7 +260,7 @@ def main():
     if SANITIZED:
         tap.skip('other tools beside us', 'the sanitizer of the library is one already')
     else:
-        for test in (allocators, hooks, loader, sanitizers, strace, heaptrack, gdb):
+        for test in (allocators, hooks, loader, sanitizers, strace, valgrind, heaptrack, gdb):
             test()
     refused()
     tap.done()
