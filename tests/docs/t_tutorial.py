@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""cgtrace-tutorial(7) and EXAMPLES of cgtrace(1) and libcgtrace(3): their commands, one after the other on a terminal in one folder, and what the
+"""The first session of README, cgtrace-tutorial(7) and EXAMPLES of cgtrace(1) and libcgtrace(3): their commands, one after the other on a terminal in one folder, and what the
 page shows of their output. A display without commands is the file that the text before it names.
 
-A line "..." of the page stands for any lines, " ..." at the end of a line for the rest of it. Times (a number with ns, µs, ms or s) and numbers with
+A line "..." of the page (README: "…") stands for any lines, " ..." at the end of a line for the rest of it, "…" for any text. Times (a number with ns, µs, ms or s) and numbers with
 a decimal point that are no bytes are not compared, nor are widths of blanks; all else is."""
 import os
 import re
@@ -38,6 +38,22 @@ def shown(page):
     return commands, files
 
 
+def session():
+    """The same of README's first session: lines with four blanks in front."""
+    with open(f'{ROOT}/README.md', encoding='utf-8') as file:
+        text = re.search(r'^## A first session\n(.*?)^## ', file.read(), re.M | re.S)[1]
+    commands, within = [], False
+    for line in text.splitlines():
+        if line.startswith('    $ '):
+            commands.append((line[6:], []))
+            within = True
+        elif line and not line.startswith('    '):
+            within = False
+        elif within:
+            commands[-1][1].append(line[4:])
+    return commands, {}
+
+
 def masked(line):
     line = re.sub(r'\d+(\.\d+)? (ns|µs|ms|s)\b', 'TIME', line)
     line = re.sub(r'\b\d+\.\d+(e[+-]\d+)?\b(?! (B|KiB|MiB|GiB)\b)', 'NUMBER', line)
@@ -45,15 +61,15 @@ def masked(line):
 
 
 def agrees(line, got):
-    line, got = masked(line), masked(got)
-    return got.startswith(line[:-3].rstrip()) if line.endswith(' ...') else line == got
+    parts = re.sub(r' \.\.\.$', '…', masked(line)).split('…')
+    return re.fullmatch('.*'.join(map(re.escape, parts)), masked(got)) is not None
 
 
 def missing(lines, output):
     """The first shown line that the output does not have where it should; None: it is as shown."""
     at, anywhere = 0, False
     for line in lines:
-        if line == '...':
+        if line in ('...', '…'):
             anywhere = True
             continue
         if anywhere:
@@ -72,14 +88,16 @@ tap.equal([missing(['a', '...', 'c 1 ms', 'd ...'], ['a', 'b', 'c 2.5 µs', 'd e
 if SANITIZED:
     tap.skip('the tutorial', 'the library of this build needs a sanitizer in front of it')
     tap.done()
-for page, least in (('cgtrace-tutorial.7', 15), ('cgtrace.1', 3), ('libcgtrace.3', 3)):
+for page, least in (('README.md', 8), ('cgtrace-tutorial.7', 15), ('cgtrace.1', 3), ('libcgtrace.3', 3)):
     folder = tempfile.mkdtemp(prefix='cgtrace-tutorial-')
     try:
-        os.symlink(program('trainer_nvtx'), f'{folder}/trainer_nvtx')
+        for name in ('trainer', 'trainer_nvtx'):
+            os.symlink(program(name), f'{folder}/{name}')
         env = environment(False, SIM_KERNELS=f'{BUILD}/examples/libtrainer_kernels.so', SIM_MEM_MB='4', COLUMNS='200', NO_COLOR='1', TERM='dumb',
                           LC_ALL='C.UTF-8', C_INCLUDE_PATH=os.path.abspath(f'{ROOT}/preload'))
         env['PATH'] = f'{BUILD}:{env["PATH"]}'
-        commands, files = shown(page)
+        env['LD_LIBRARY_PATH'] += f':{BUILD}'
+        commands, files = session() if page == 'README.md' else shown(page)
         tap.ok(len(commands) >= least, f'{page}: has commands', commands)
         for name, text in files.items():
             with open(f'{folder}/{name}', 'w', encoding='utf-8') as file:
