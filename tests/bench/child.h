@@ -1,11 +1,15 @@
-/* Benches that measure a program with and without the recorder preloaded: the program is the bench itself,
- * run again as a child with "child" and its words. */
+/* Benches that measure other programs: with and without the recorder preloaded, where the program is the
+ * bench itself, run again as a child with "child" and its words; or cg-analyze as people run it. */
 #ifndef CGTRACE_TESTS_BENCH_CHILD_H
 #define CGTRACE_TESTS_BENCH_CHILD_H
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* Runs a shell command and returns the last number that it prints after `mark`; negative when there is none.
  */
@@ -26,6 +30,33 @@ static inline const char *child_build(void)
 {
     const char *build = getenv("BUILD");
     return build ? build : "build";
+}
+
+struct child_cost {
+    double cpu;  /* s, of user and system: other work on the machine counts as little as it can */
+    double peak; /* bytes of memory, those of mapped files included */
+};
+
+/* Runs a program, its standard output into the file (NULL: nowhere); ends the bench when it fails. */
+static inline struct child_cost child_run(const char *const *words, const char *output)
+{
+    struct rusage usage;
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        int fd = open(output ? output : "/dev/null", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+        dup2(fd, STDOUT_FILENO);
+        execv(words[0], (char *const *)(size_t)words);
+        _exit(127);
+    }
+    if (pid < 0 || wait4(pid, &status, 0, &usage) != pid || status != 0) {
+        fprintf(stderr, "bench: %s %s failed\n", words[0], words[1]);
+        exit(1);
+    }
+    return (struct child_cost){(double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                                   (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6,
+                               (double)usage.ru_maxrss * 1024};
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include "analyzer/trace/index_file.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "analyzer/evidence/evidence_index.h"
+#include "analyzer/planes/rank_columns.h"
 #include "analyzer/trace/index.h"
 #include "analyzer/trace/strings.h"
 
@@ -64,7 +65,8 @@ static inline void index_memory_seal(struct index_memory *memory)
 {
     struct header *header = (struct header *)(void *)memory->bytes;
     struct entry *entries = (struct entry *)(void *)(memory->bytes + aligned(sizeof *header));
-    size_t room = (memory->length - (size_t)aligned(sizeof *header)) / sizeof *entries;
+    size_t begin = (size_t)aligned(sizeof *header);
+    size_t room = memory->length > begin ? (memory->length - begin) / sizeof *entries : 0;
     size_t count = header->arrays < room ? (size_t)header->arrays : room;
 
     for (size_t i = 0; i < count; i++)

@@ -112,51 +112,9 @@ static void same_evidence(void **state)
     assert_true(accepted > 100);
 }
 
-/* A trace that has something of everything. */
 static const char whole[] =
-    "{\"kind\":\"meta\",\"schema\":\"candle-graph/trace/10\",\"run_id\":\"r\",\"correlation_id\":\"c\","
-    "\"entrypoint\":\"e\",\"phase\":\"train\",\"timestamp\":\"t\",\"capture_step\":1,\"warmup_steps\":0,"
-    "\"device\":\"cuda:0\",\"timing_mode\":\"host\",\"capture_contract\":{\"measurement_scope\":\"unknown\","
-    "\"operations\":\"partial\",\"logical_memory\":\"partial\",\"physical_memory\":\"partial\","
-    "\"device_timing\":\"partial\",\"required_semantic_labels\":[\"m\"]},\"tags\":{\"a\":\"b\"},"
-    "\"host\":\"h\",\"pid\":1,\"rank\":2,\"clock\":{\"mult\":4294967296,\"shift\":32,\"first\":{\"tick\":5,"
-    "\"monotonic_ns\":6,\"realtime_ns\":7,\"spread_ticks\":1},\"devices\":{\"cuda:0/"
-    "ctx:1\":[{\"device_ns\":1,"
-    "\"host_ns\":1,\"uncertainty_ns\":1}]}},\"cuda\":{\"devices\":[{\"device\":\"cuda:0\",\"name\":\"D\"}]}}"
-    "\n"
-    "{\"kind\":\"span_start\",\"id\":\"s\",\"name\":\"root\",\"start_ns\":0,\"span_kind\":\"function\"}\n"
-    "{\"kind\":\"span_start\",\"id\":\"m\",\"parent_id\":\"s\",\"name\":\"m\",\"start_ns\":1,"
-    "\"span_kind\":\"function\",\"measured\":true,\"step\":\"forward\",\"payload\":1.5,\"tid\":3}\n"
-    "{\"kind\":\"op\",\"span_id\":\"m\",\"op_name\":\"mm\",\"inputs\":[\"x\"],\"output\":\"y\",\"shape\":[2,"
-    "3],"
-    "\"dtype\":\"f32\",\"device\":\"cuda:0\",\"duration_ns\":2,\"timestamp_ns\":2,\"input_dense_bytes\":4,"
-    "\"stack\":{\"id\":\"stack:1\",\"frames\":[{\"module\":\"a.so\",\"build_id\":\"ab\",\"offset\":5,"
-    "\"symbol\":\"f\",\"source\":[{\"function\":\"g\",\"file\":\"g.c\",\"line\":3}]}]}}\n"
-    "{\"kind\":\"tensor\",\"span_id\":\"m\",\"tensor_id\":\"y\",\"shape\":[2,3],\"dtype\":\"f32\","
-    "\"device\":\"cuda:0\",\"category\":\"activation\"}\n"
-    "{\"kind\":\"tensor_stats\",\"span_id\":\"m\",\"label\":\"l\",\"shape\":[],\"dtype\":\"f32\","
-    "\"elements\":1,"
-    "\"non_finite\":0,\"rms\":1.0,\"abs_max\":1.0,\"mean\":1.0}\n"
-    "{\"kind\":\"memory\",\"timestamp_ns\":2,\"storage_id\":\"x\",\"tensor_id\":\"x\",\"span_id\":\"m\","
-    "\"device\":\"cuda:0\",\"bytes\":64,\"action\":\"alloc\",\"dtype\":\"u8\"}\n"
-    "{\"kind\":\"memory\",\"timestamp_ns\":3,\"storage_id\":\"y\",\"tensor_id\":\"y\",\"span_id\":\"m\","
-    "\"op_name\":\"mm\",\"device\":\"cuda:0\",\"bytes\":32,\"action\":\"alloc\",\"dtype\":\"u8\","
-    "\"category\":\"activation\",\"stack\":{\"id\":\"stack:1\"}}\n"
-    "{\"kind\":\"memory\",\"timestamp_ns\":4,\"storage_id\":\"x\",\"tensor_id\":\"x\",\"span_id\":\"m\","
-    "\"device\":\"cuda:0\",\"bytes\":64,\"action\":\"free\",\"dtype\":\"u8\"}\n"
-    "{\"kind\":\"device_memory\",\"timestamp_ns\":4,\"device\":\"cuda:0\",\"used_bytes\":9,\"free_bytes\":1}"
-    "\n"
-    "{\"kind\":\"device_interval\",\"span_id\":\"m\",\"device\":\"cuda:0\",\"stream_id\":\"7\",\"clock_id\":"
-    "\"k\","
-    "\"backend\":\"events\",\"start_ns\":1,\"duration_ns\":2,\"name\":\"gemm\"}\n"
-    "{\"kind\":\"gradient\",\"event_id\":\"g\",\"root\":\"w\",\"key\":\"k\",\"state\":\"present\",\"norm\":0."
-    "5}\n"
-    "{\"kind\":\"edge\",\"edge_kind\":\"data\",\"from_tensor\":\"x\",\"to_tensor\":\"y\"}\n"
-    "{\"kind\":\"edge\",\"edge_kind\":\"call\",\"from_span\":\"s\",\"to_span\":\"m\",\"host_duration_ns\":8}"
-    "\n"
-    "{\"kind\":\"span_end\",\"id\":\"m\",\"duration_ns\":8}\n"
-    "{\"kind\":\"span_end\",\"id\":\"s\",\"duration_ns\":10}\n"
-    "{\"kind\":\"terminal\",\"outcome\":\"complete\",\"timestamp_ns\":10}\n";
+#include "tests/unit/index_trace.h"
+    ;
 
 static struct index_memory index_of_whole(void)
 {
