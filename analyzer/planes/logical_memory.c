@@ -37,6 +37,7 @@ struct maker {
     struct pair_map device_rows; /* (device, 0) to row of devices */
     struct device_state *devices;
     size_t device_capacity;
+    uint32_t last_device; /* row of the one that the record before named */
     struct later_tensor *later;
     size_t later_count, later_capacity;
     uint32_t *touched; /* devices named by records of this point */
@@ -44,23 +45,30 @@ struct maker {
     u128 live_bytes, total_bytes;
 };
 
-/* The device's row, entered in the list of those touched at this point; CG_NONE when memory is short. */
-static uint32_t touch_device(struct maker *maker, cg_str name)
+/* The device's row, made when it is new; CG_NONE when memory is short. */
+static uint32_t find_device(struct maker *maker, cg_str name)
 {
     bool made;
+    size_t rows = maker->memory->device_count;
+    if (rows > 0 && maker->devices[maker->last_device].device.device == name) return maker->last_device;
     struct pair_entry *entry = pair_map_insert(&maker->device_rows, name, 0, &made);
     if (!entry) return CG_NONE;
     if (made) {
-        size_t row = maker->memory->device_count;
-        if (!array_room(&maker->devices, row, &maker->device_capacity, sizeof *maker->devices))
+        if (!array_room(&maker->devices, rows, &maker->device_capacity, sizeof *maker->devices))
             return CG_NONE;
-        maker->devices[row] = (struct device_state){.device.device = name};
+        maker->devices[rows] = (struct device_state){.device.device = name};
         maker->memory->device_count++;
-        entry->value = (uint32_t)row;
+        entry->value = (uint32_t)rows;
     }
-    uint32_t row = entry->value;
+    return maker->last_device = entry->value;
+}
+
+/* The same, entered in the list of those touched at this point. */
+static uint32_t touch_device(struct maker *maker, cg_str name)
+{
+    uint32_t row = find_device(maker, name);
     uint64_t point = maker->memory->point_count + 1;
-    if (maker->devices[row].touched == point) return row;
+    if (row == CG_NONE || maker->devices[row].touched == point) return row;
     if (!array_room(&maker->touched, maker->touched_count, &maker->touched_capacity, sizeof *maker->touched))
         return CG_NONE;
     maker->devices[row].touched = point;

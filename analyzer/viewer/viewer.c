@@ -36,21 +36,20 @@ struct packing {
     struct head head;
 };
 
-/* ---- what is made before anything is packed: jobs of which none needs another ---- */
+/* ---- what is made of the logical memory and the trace before anything is packed ---- */
 
 static bool make_slices(void *context)
 {
     struct packing *packing = context;
-    return slices_make(packing->run->trace, &packing->slices);
+    return slices_make(packing->run->trace, &packing->slices) &&
+           tree_make(packing->run->trace, &packing->slices, &packing->logical, &packing->tree);
 }
 
 static bool make_storages(void *context)
 {
     struct packing *packing = context;
     const struct viewer_run *run = packing->run;
-    if (!evidence_logical(run->evidence, run->trace, &packing->logical) ||
-        !stack_tree_make(run->trace, &packing->logical, &packing->stacks))
-        return false;
+    if (!stack_tree_make(run->trace, &packing->logical, &packing->stacks)) return false;
     if (packing->summed) return true;
     packing->curve = memory_curve_make(run->trace, &packing->logical);
     return packing->curve && physical_memory_make(run->trace, &packing->physical);
@@ -112,10 +111,10 @@ static void leave_out_large(struct parts *parts, uint64_t max_size)
 static bool packing_start(struct packing *packing, const struct viewer_run *run, bool summed,
                           uint64_t max_size)
 {
-    *packing =
-        (struct packing){.run = run, .summed = summed, .threads = jobs_threads(run->trace->file_bytes, run->trace->threads)};
-    if (!names_start(&packing->names, run->trace) || !make_all(packing) ||
-        !tree_make(run->trace, &packing->slices, &packing->logical, &packing->tree))
+    *packing = (struct packing){
+        .run = run, .summed = summed, .threads = jobs_threads(run->trace->file_bytes, run->trace->threads)};
+    if (!names_start(&packing->names, run->trace) ||
+        !evidence_logical(run->evidence, run->trace, &packing->logical) || !make_all(packing))
         return false;
     packing->head.merged_paths = packing->tree.merged;
     leave_out_large(&packing->documents, max_size);
