@@ -8,13 +8,21 @@
 #include "analyzer/planes/order.h"
 #include "analyzer/planes/pair_map.h"
 
+/* A slice before it has its place: the rest is looked up when it gets that. */
+struct reference {
+    uint32_t row;
+    uint16_t track; /* at most 2 x (TRACKS_MAX + 1) */
+    uint8_t kind;
+};
+
 /* Tracks while they are found: the map's value is the track's number + 1. */
 struct finder {
     const struct cg_trace *trace;
     struct slices *slices;
     struct pair_map threads, clocks, streams;
     size_t track_capacity, clock_capacity, host_tracks;
-    uint32_t *track_of_span, *track_of_slice;
+    uint32_t *track_of_span;
+    struct reference *references; /* by time: of the host, then of devices */
 };
 
 #define NO_TRACK  UINT32_MAX
@@ -142,24 +150,18 @@ static bool stream_of(struct finder *finder, uint32_t row, uint32_t *number)
 
 /* ---- the slices in the order of their times, and their tracks ---- */
 
-static void append(struct finder *finder, const struct slice *slice, uint32_t track)
+static void append(struct finder *finder, enum slice_kind kind, uint32_t row, uint32_t track)
 {
     struct slices *slices = finder->slices;
-    finder->track_of_slice[slices->count] = track;
-    slices->list[slices->count++] = *slice;
+    finder->references[slices->count++] = (struct reference){row, (uint16_t)track, (uint8_t)kind};
     slices->tracks[track].count++;
 }
 
 static bool append_span(struct finder *finder, uint32_t row)
 {
-    const struct cg_trace *trace = finder->trace;
     uint32_t track;
-    uint64_t duration = trace->span.duration_ns[row];
-    /* An open span lasts to the end of the capture. */
-    if (!trace->span.closed[row])
-        duration = cg_sat_sub(trace->terminal.timestamp_ns, trace->span.start_ns[row]);
     if (!thread_of_span(finder, row, &track)) return false;
-    append(finder, &(struct slice){trace->span.start_ns[row], duration, duration, row, 0, SLICE_SPAN}, track);
+    append(finder, SLICE_SPAN, row, track);
     return true;
 }
 
@@ -172,11 +174,30 @@ static bool append_op(struct finder *finder, uint32_t row)
         return true;
     }
     if (!thread_of_op(finder, row, &track)) return false;
-    append(finder,
-           &(struct slice){ops->timestamp_ns[row], ops->duration_ns[row], ops->duration_ns[row], row, 0,
-                           SLICE_OP},
-           track);
+    append(finder, SLICE_OP, row, track);
     return true;
+}
+
+static struct slice slice_of(const struct cg_trace *trace, struct reference reference)
+{
+    uint32_t row = reference.row;
+    uint64_t start, duration;
+    switch ((enum slice_kind)reference.kind) {
+    case SLICE_SPAN:
+        start = trace->span.start_ns[row];
+        duration = trace->span.duration_ns[row];
+        /* An open span lasts to the end of the capture. */
+        if (!trace->span.closed[row]) duration = cg_sat_sub(trace->terminal.timestamp_ns, start);
+        break;
+    case SLICE_OP:
+        start = trace->op.timestamp_ns[row];
+        duration = trace->op.duration_ns[row];
+        break;
+    default:
+        start = trace->device_interval.start_ns[row];
+        duration = trace->device_interval.duration_ns[row];
+    }
+    return (struct slice){start, duration, duration, row, 0, reference.kind};
 }
 
 static bool append_host(struct finder *finder)
@@ -212,7 +233,8 @@ static void join_lone_thread(struct finder *finder)
     const struct track *known = &slices->tracks[slices->tracks[1].known];
     slices->tracks[0] = (struct track){.known = true, .tid = known->tid, .count = slices->count};
     slices->track_count = 1;
-    memset(finder->track_of_slice, 0, slices->count * sizeof *finder->track_of_slice);
+    for (size_t i = 0; i < slices->count; i++)
+        finder->references[i].track = 0;
 }
 
 static bool append_device(struct finder *finder)
@@ -226,11 +248,7 @@ static bool append_device(struct finder *finder)
     for (size_t i = 0; i < intervals->rows && good; i++) {
         uint32_t row = ordered_row(order, i), track;
         good = stream_of(finder, row, &track);
-        uint64_t duration = intervals->duration_ns[row];
-        if (good)
-            append(finder,
-                   &(struct slice){intervals->start_ns[row], duration, duration, row, 0, SLICE_INTERVAL},
-                   track);
+        if (good) append(finder, SLICE_INTERVAL, row, track);
     }
     free(order);
     return good;
@@ -285,7 +303,7 @@ static void assign_lanes(struct slice *list, struct track *track)
 static bool gather_tracks(struct finder *finder)
 {
     struct slices *slices = finder->slices;
-    struct slice *sorted = array_raw(slices->count, sizeof *sorted);
+    struct slice *sorted = slices->list = array_raw(slices->count, sizeof *sorted);
     if (!sorted) return false;
     size_t first = 0;
     for (size_t t = 0; t < slices->track_count; t++) {
@@ -294,8 +312,8 @@ static bool gather_tracks(struct finder *finder)
         slices->tracks[t].count = 0;
     }
     for (size_t i = 0; i < slices->count; i++) {
-        struct track *track = &slices->tracks[finder->track_of_slice[i]];
-        sorted[track->first + track->count++] = slices->list[i];
+        struct track *track = &slices->tracks[finder->references[i].track];
+        sorted[track->first + track->count++] = slice_of(finder->trace, finder->references[i]);
     }
     for (size_t t = 0; t < slices->track_count; t++) {
         struct track *track = &slices->tracks[t];
@@ -304,48 +322,55 @@ static bool gather_tracks(struct finder *finder)
         track->first_lane = (uint32_t)slices->lane_count;
         slices->lane_count += track->lanes;
     }
-    free(slices->list);
-    slices->list = sorted;
     return true;
 }
 
-/* Then those of each lane. */
-static bool gather_lanes(struct slices *slices)
+/* Then those of each lane of a track. first: of its lanes; spare: room for its slices. */
+static void gather_track_lanes(const struct slices *slices, const struct track *track, size_t *first,
+                               struct slice *spare)
 {
-    struct slice *sorted = array_raw(slices->count, sizeof *sorted);
-    size_t *first = slices->lane_first = array_zeroed(slices->lane_count + 1, sizeof *first);
-    if (!sorted || !first) {
-        free(sorted);
-        return false;
-    }
-    for (size_t t = 0; t < slices->track_count; t++)
-        for (size_t i = slices->tracks[t].first; i < slices->tracks[t].first + slices->tracks[t].count; i++)
-            first[slices->tracks[t].first_lane + slices->list[i].lane]++;
-    size_t sum = 0;
-    for (size_t lane = 0; lane <= slices->lane_count; lane++) {
+    struct slice *list = slices->list + track->first;
+    for (size_t i = 0; i < track->count; i++)
+        first[list[i].lane]++;
+    size_t sum = track->first;
+    for (uint32_t lane = 0; lane < track->lanes; lane++) {
         size_t count = first[lane];
         first[lane] = sum;
         sum += count;
     }
+    if (track->lanes <= 1) return;
+    memcpy(spare, list, track->count * sizeof *spare);
+    for (size_t i = 0; i < track->count; i++)
+        slices->list[first[spare[i].lane]++] = spare[i];
+    memmove(first + 1, first, (track->lanes - 1) * sizeof *first);
+    first[0] = track->first;
+}
+
+static bool gather_lanes(struct slices *slices)
+{
+    size_t most = 0;
     for (size_t t = 0; t < slices->track_count; t++)
-        for (size_t i = slices->tracks[t].first; i < slices->tracks[t].first + slices->tracks[t].count; i++)
-            sorted[first[slices->tracks[t].first_lane + slices->list[i].lane]++] = slices->list[i];
-    memmove(first + 1, first, slices->lane_count * sizeof *first);
-    first[0] = 0;
-    free(slices->list);
-    slices->list = sorted;
-    return true;
+        if (slices->tracks[t].lanes > 1 && slices->tracks[t].count > most) most = slices->tracks[t].count;
+    struct slice *spare = array_raw(most, sizeof *spare);
+    slices->lane_first = array_zeroed(slices->lane_count + 1, sizeof *slices->lane_first);
+    bool good = spare && slices->lane_first;
+    for (size_t t = 0; t < slices->track_count && good; t++)
+        gather_track_lanes(slices, &slices->tracks[t], slices->lane_first + slices->tracks[t].first_lane,
+                           spare);
+    if (good) slices->lane_first[slices->lane_count] = slices->count;
+    free(spare);
+    return good;
 }
 
 bool slices_make(const struct cg_trace *trace, struct slices *slices)
 {
     size_t most = trace->span.rows + trace->op.rows + trace->device_interval.rows;
-    *slices = (struct slices){.list = array_raw(most, sizeof *slices->list)};
+    *slices = (struct slices){0};
     struct finder finder = {.trace = trace,
                             .slices = slices,
                             .track_of_span = array_raw(trace->span.rows, sizeof(uint32_t)),
-                            .track_of_slice = array_raw(most, sizeof(uint32_t))};
-    bool good = slices->list && finder.track_of_span && finder.track_of_slice;
+                            .references = array_raw(most, sizeof *finder.references)};
+    bool good = finder.track_of_span && finder.references;
     if (good) {
         memset(finder.track_of_span, 0xff, trace->span.rows * sizeof(uint32_t));
         good = append_host(&finder);
@@ -353,7 +378,7 @@ bool slices_make(const struct cg_trace *trace, struct slices *slices)
         good = good && append_device(&finder) && gather_tracks(&finder);
     }
     free(finder.track_of_span);
-    free(finder.track_of_slice);
+    free(finder.references);
     pair_map_free(&finder.threads);
     pair_map_free(&finder.clocks);
     pair_map_free(&finder.streams);
