@@ -331,6 +331,31 @@ static void set_level(json_t *contract, const char *key, uint64_t lines)
                         json_string(cg_name_COVERAGE[lines ? CG_COVERAGE_PARTIAL : CG_COVERAGE_NONE]));
 }
 
+/* The rate by which the lines' times were made, and where the clocks stood in the writer's last round: the
+ * first line had neither. Of a damaged header what no session has is left out. False: memory is short. */
+static bool put_host_clock(const struct recovery *r, json_t *clock)
+{
+    const struct cap_header *header = r->file.header;
+    const struct cap_anchor *first = &header->first, *last = &header->last;
+    json_t *anchor;
+
+    if (header->clock.mult > INT64_MAX ||
+        json_object_set_new(clock, "mult", json_integer((json_int_t)header->clock.mult)) != 0)
+        return header->clock.mult > INT64_MAX;
+    if (last->tick < first->tick || last->tick > INT64_MAX || last->monotonic_ns < first->monotonic_ns ||
+        last->realtime_ns < 0 || last->spread_ticks > INT64_MAX)
+        return true;
+    anchor = json_object();
+    bool enough =
+        json_object_set_new(anchor, "tick", json_integer((json_int_t)last->tick)) == 0 &&
+        json_object_set_new(anchor, "monotonic_ns", json_integer(last->monotonic_ns)) == 0 &&
+        json_object_set_new(anchor, "realtime_ns", json_integer(last->realtime_ns)) == 0 &&
+        json_object_set_new(anchor, "spread_ticks", json_integer((json_int_t)last->spread_ticks)) == 0 &&
+        json_object_set(clock, "last", anchor) == 0;
+    json_decref(anchor);
+    return enough;
+}
+
 /* Where the clocks of devices stand, which the first line could not know yet; anchors that no session takes,
  * of a damaged header, are left out. False: memory is short. */
 static bool put_clocks(struct recovery *r)
@@ -343,7 +368,7 @@ static bool put_clocks(struct recovery *r)
     devices = json_loadb(text, (size_t)(jsonl_clocks(text, r->file.header) - text), 0, &fault);
     free(text);
     if (!devices) return json_error_code(&fault) == json_error_numeric_overflow;
-    if (clock) return json_object_set_new(clock, "devices", devices) == 0;
+    if (clock) return json_object_set_new(clock, "devices", devices) == 0 && put_host_clock(r, clock);
     json_decref(devices);
     return true;
 }

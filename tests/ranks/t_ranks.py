@@ -9,7 +9,8 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cli'))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from cli import document, done, equal, ok, run as cg  # noqa: E402
+from cli import document, done, equal, ok, run as cg, skip  # noqa: E402
+from harness import Run, program  # noqa: E402
 from job import WORK_NS, Rank, run, write  # noqa: E402
 
 STEPS = 20
@@ -219,13 +220,32 @@ def inputs(folder, ranks):
     equal(mixed, plain, 'bundles and compressed traces give the same')
 
 
+def recorded(folder):
+    """Ranks of the simulated driver, as the recorder leaves them; the last one killed itself."""
+    if not os.path.exists(program('trainer_nvtx')):
+        skip('recorded ranks', 'trainer_nvtx was not built')
+        return
+    runs = [Run(command, folder=f'{folder}/{i}', OMPI_COMM_WORLD_RANK=i)
+            for i, command in enumerate(([program('trainer_nvtx')], [program('trainer_nvtx')], [program('endings'), 'kill']))]
+    capture = f'{runs[2].folder}/work/' + next(name for name in runs[2].files if name.endswith('.cgt'))
+    got = document('ranks', capture, *runs[0].traces, *runs[1].traces)
+    equal([(r['name'], r['outcome'], r['spans'] > 0) for r in got['ranks']], [('rank 0', 'complete', True), ('rank 1', 'complete', True), ('rank 2', 'failed', False)],
+          'recorded ranks, one from its capture file')
+    starts = [r['start_ns'] for r in got['ranks']]
+    ends = [r['end_ns'] for r in got['ranks']]
+    ok(got['axis']['clock'] == 'monotonic' and starts[0] == 0 and ends[0] < starts[1] and ends[1] < starts[2], 'they ran one after the other', (starts, ends))
+    ok(all(0 < r['uncertainty_ns'] < 1_000_000 for r in got['ranks']), 'with clocks that are known to less than a millisecond', [r['uncertainty_ns'] for r in got['ranks']])
+    forward = find(got['labels']['rows'], label='forward')
+    ok(forward and forward[0]['ranks'] == 2 and forward[0]['matched'], 'and the same ranges', forward)
+
+
 def main():
     with tempfile.TemporaryDirectory() as top:
         def folder(name):
             os.mkdir(f'{top}/{name}')
             return f'{top}/{name}'
         ranks = planted_straggler(folder('straggler'))
-        for test in (planted_device, even, unnamed_collective, two_machines, same_name_other_boot, clock_rate, died, unequal, memory_rows, names):
+        for test in (recorded, planted_device, even, unnamed_collective, two_machines, same_name_other_boot, clock_rate, died, unequal, memory_rows, names):
             test(folder(test.__name__))
         refusals(folder('refusals'), ranks)
         pages(folder('pages'), ranks)
