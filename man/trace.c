@@ -36,7 +36,9 @@ static const struct field graph_fields[] = {CG_OP_GRAPH_EXTRAS(FIELD) END_OF_FIE
     F(cuda, "cuda", OBJECT, EXTRA, NONE,                                                                     \
       "devices: device, name and bytes of each; driver: its CUDA version")                                   \
     F(names, "names", OBJECT_LIST, EXTRA, NONE,                                                              \
-      "kind, id and name of what the program gave names to: threads, devices, streams and others")
+      "kind, id and name of what the program gave names to: threads, devices, streams and others")           \
+    F(converted, "converted", OBJECT, EXTRA, NONE,                                                           \
+      "of a trace that cg-analyze convert made: file and form of what it was made from")
 #define TERMINAL_EXTRAS(F)                                                                                   \
     F(lost, "lost", OBJECT, EXTRA, NONE,                                                                     \
       "records that found no room: total, without_ring, not_written, and threads, by thread")                \

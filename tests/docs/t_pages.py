@@ -67,7 +67,7 @@ def fields():
     source = page('cgtrace-trace.5')
     listed = re.findall(r'^\.It Va (\w+) Pq', source, re.M)
     # What the recorder alone adds to its first and last record.
-    added = {'producer', 'host', 'pid', 'rank', 'clock', 'stacks', 'cuda', 'names', 'lost', 'coverage', 'overhead_ns', 'end'}
+    added = {'producer', 'host', 'pid', 'rank', 'clock', 'stacks', 'cuda', 'names', 'converted', 'lost', 'coverage', 'overhead_ns', 'end'}
     tap.ok(len(wanted) > 100 and set(listed) == wanted | added, 'cgtrace-trace(5): every field and no other', sorted(set(listed) ^ (wanted | added)))
     kinds = re.findall(r'^    K\(\w+, \w+, "(\w+)"', text('common/event_table.h'), re.M)
     tap.ok(len(kinds) == 12 and re.findall(r'^\.Ss (\w+)$', source, re.M)[:12] == kinds, 'cgtrace-trace(5): every kind', kinds)
