@@ -75,11 +75,19 @@ static void move_to(struct walk *walk, const struct item *item)
     }
 }
 
+/* Each open span ends no later than the one around it: halved until the innermost is found that ends no
+ * earlier than the item. */
 static uint32_t innermost(const struct walk *walk, const struct item *item)
 {
-    for (size_t i = walk->depth; i > 0; i--)
-        if (open_span(walk, i - 1)->end >= item->end) return walk->nesting->number[walk->open[i - 1]];
-    return CG_NONE;
+    size_t low = 0, high = walk->depth; /* those before low hold it, those from high on do not */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (open_span(walk, middle)->end >= item->end)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 ? walk->nesting->number[walk->open[low - 1]] : CG_NONE;
 }
 
 static void take_span(struct walk *walk, const struct item *item)
