@@ -120,7 +120,8 @@ static bool put_shape(const char *path, const char *name, const struct shape_fie
         }
     if (known_count == sizeof known / sizeof *known) return false;
     known[known_count] = fields;
-    where[known_count++] = strdup(path);
+    if (!(where[known_count] = strdup(path))) return false;
+    known_count++;
     puts(".Bl -tag -width Ds");
     for (size_t i = 0; i < count; i++) {
         const struct shape_type *element = element_of(&fields[i].type);

@@ -150,6 +150,15 @@ def links():
     tap.equal([e for e in examples if f'(examples/{e})' not in text('README.md')], [], 'README.md: every example')
 
 
+def members():
+    """Every meaning in the table of members is of a member that there is."""
+    said = re.findall(r'^    M\("(?:\w+\.)?(\w+)",', text('man/evidence_members.h'), re.M)
+    listed = set(re.findall(r'^\.It Va (\w+) Pq', page('cgtrace-evidence.5') + page('cgtrace-nsight.5'), re.M))
+    tap.ok(len(said) > 150 and not set(said) - listed, 'cgtrace-evidence(5): no meaning without a member', sorted(set(said) - listed))
+    kinds = re.findall(r'^    R\(\w+, \w+, "(\w+)"', text('analyzer/evidence/gpu.h'), re.M)
+    tap.ok(len(kinds) == 5 and re.findall(r'^\.It Li (cuda_\w+|nvtx_\w+)$', page('cgtrace-nsight.5'), re.M) == kinds, 'cgtrace-nsight(5): every report', kinds)
+
+
 def limits():
     """The numbers of README's table of limits, from where they are defined."""
     table = re.search(r'^\| Limit \|.*?\n\n', text('README.md'), re.M | re.S)[0]
@@ -174,6 +183,6 @@ def precedents():
     tap.equal(wanted, {}, 'ARCHITECTURE.md: a hook, a record, a query')
 
 
-for test in (limits, precedents, forms, settings, fields, recorded, declarations, examples, links):
+for test in (members, limits, precedents, forms, settings, fields, recorded, declarations, examples, links):
     test()
 tap.done()
