@@ -13,9 +13,10 @@ _Static_assert((int)CGTRACE_KIND_OP == (int)CG_SPAN_KIND_OP &&
 
 /* Every other case than the plain one: a text that is new, a thread outside of the session, a ring that is
  * full, ... */
-static __attribute__((noinline)) cgtrace_span begin_slowly(const char *name, const struct record_range *what)
+static __attribute__((noinline)) cgtrace_span begin_slowly(const char *name, uint8_t kind, uint8_t step_given,
+                                                           bool measured)
 {
-    struct record_range range = *what;
+    struct record_range range = {.kind = kind, .step_given = step_given, .measured = measured};
     struct record_call call;
     uint64_t span;
     int wrong = api_needs(name, CGTRACE_NAME_MAX);
@@ -42,8 +43,7 @@ static inline __attribute__((always_inline)) cgtrace_span begin(const char *name
         record_leave_plain(&call);
         if (likely(span)) return (cgtrace_span)span;
     }
-    const struct record_range range = {.kind = kind, .step_given = step_given};
-    return begin_slowly(name, &range);
+    return begin_slowly(name, kind, step_given, false);
 }
 
 cgtrace_span api_cgtrace_span_begin(const char *name)
@@ -60,7 +60,6 @@ cgtrace_span api_cgtrace_span_begin_as(const char *name, enum cgtrace_kind kind,
 
 cgtrace_span api_cgtrace_measured_begin(const char *name)
 {
-    const struct record_range range = {.kind = CG_SPAN_KIND_FUNCTION, .measured = true};
     struct record_call call;
     cgtrace_span span;
     int wrong = api_needs(name, CGTRACE_NAME_MAX);
@@ -70,7 +69,7 @@ cgtrace_span api_cgtrace_measured_begin(const char *name)
     if (!session.region.own || atomic_exchange_explicit(&session.measured, true, memory_order_relaxed))
         return api_leave(&call, CGTRACE_E_MEASURED);
     record_leave(&call);
-    span = begin_slowly(name, &range);
+    span = begin_slowly(name, CG_SPAN_KIND_FUNCTION, 0, true);
     /* One that did not come to be leaves the place to another. */
     if (span <= 0) atomic_store_explicit(&session.measured, false, memory_order_relaxed);
     return span;

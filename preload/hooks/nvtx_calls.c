@@ -19,21 +19,23 @@ static __attribute__((noinline)) uint32_t wide_number(const wchar_t *text)
     return text ? record_string(narrow, nvtx_narrow(narrow, text)) : 0;
 }
 
-static uint32_t message_number(int32_t type, nvtxMessageValue_t message)
+static uint32_t message_number(const nvtxEventAttributes_t *event)
 {
-    struct nvtx_text *text;
-
-    switch (type) {
+    switch (event->messageType) {
     case NVTX_MESSAGE_TYPE_ASCII:
-        return record_text(message.ascii);
+        return record_text(event->message.ascii);
     case NVTX_MESSAGE_TYPE_UNICODE:
-        return wide_number(message.unicode);
-    case NVTX_MESSAGE_TYPE_REGISTERED:
-        text = nvtx_string(message.registered);
-        return text ? nvtx_text_number(text) : 0;
+        return wide_number(event->message.unicode);
     default:
         return 0;
     }
+}
+
+static inline uint32_t registered_number(nvtxStringHandle_t string)
+{
+    struct nvtx_text *text = nvtx_string(string);
+
+    return text ? nvtx_text_number(text) : 0;
 }
 
 /* Its type, and its bits. */
@@ -43,6 +45,7 @@ static inline __attribute__((always_inline)) enum cap_payload read_payload(const
     double real;
 
     *bits = 0;
+    if (likely(event->payloadType == NVTX_PAYLOAD_UNKNOWN)) return CAP_PAYLOAD_NONE;
     switch (event->payloadType) {
     case NVTX_PAYLOAD_TYPE_UNSIGNED_INT64:
         *bits = event->payload.ullValue;
@@ -76,7 +79,9 @@ read_event(const struct nvtx_domain *domain, const nvtxEventAttributes_t *event)
 
     if (domain->index) range.domain = nvtx_text_number(domain->name);
     if (!event || event->size < sizeof *event) return range;
-    range.name = message_number(event->messageType, event->message);
+    range.name = event->messageType == NVTX_MESSAGE_TYPE_REGISTERED
+                     ? registered_number(event->message.registered)
+                     : message_number(event);
     if (event->category) range.category = nvtx_category(domain, event->category);
     range.has_color = event->colorType == NVTX_COLOR_ARGB;
     if (range.has_color) range.color = event->color;
