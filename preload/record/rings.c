@@ -21,6 +21,11 @@ enum {
     WAIT_SPINS = 200,
     LEAVE_NS = 200 * 1000 * 1000, /* how long a thread may take to fill its slot */
     LEAVE_NAP_NS = 20 * 1000,
+#ifdef __SANITIZE_THREAD__
+    LAST_ROUND = PTHREAD_DESTRUCTOR_ITERATIONS - 1, /* in the last one its runtime has forgotten the thread */
+#else
+    LAST_ROUND = PTHREAD_DESTRUCTOR_ITERATIONS,
+#endif
 };
 
 __thread struct record_thread record_self __attribute__((tls_model("initial-exec"))) = {
@@ -36,7 +41,7 @@ static void thread_ended(void *self)
     struct record_thread *thread = self;
     int past = errno;
 
-    if (++thread->ends < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(thread_key, thread) == 0) {
+    if (++thread->ends < LAST_ROUND && pthread_setspecific(thread_key, thread) == 0) {
         errno = past;
         return;
     }
