@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, '..', 'tools')]
 import tap  # noqa: E402
 from check_trace import check  # noqa: E402
-from harness import BUILD, Run, environment, program  # noqa: E402
+from harness import BUILD, THREAD_SANITIZED, Run, environment, program  # noqa: E402
 
 PROCESSES = program('processes')
 HEADER_PID = 80  # common/capture.h: pid, rank, process_start_ticks
@@ -114,6 +114,9 @@ def reused_id():
 def thread_ends():
     # allocations that the program makes; None: as many as there was time for
     for how, allocations in (('cancel', None), ('destructors', 100 * 6), ('atfork', 3)):
+        if THREAD_SANITIZED and how == 'destructors':
+            tap.skip('destructors', 'the sanitizer forgets a thread in the last round, and the program records in it')
+            continue
         with Run([program('thread_ends'), how], record=False) as plain, Run([program('thread_ends'), how]) as run:
             tap.equal((run.status, run.out, run.err), (plain.status, plain.out, plain.err), f'{how}: unchanged')
             tap.equal((len(run.traces), [v for t in run.traces for v in check(t)]), (1, []), f'{how}: a valid trace')
