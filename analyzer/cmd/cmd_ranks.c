@@ -59,8 +59,10 @@ static int run(const struct arguments *arguments, struct cg_error *error)
                                       .collective = argument(arguments, "collective")->text,
                                       .clock_error_known = clock->given,
                                       .clock_error_ns = clock->number};
-    struct input_needs needs = {
-        .extras = true, .threads = argument_threads(arguments), .index = command_index_use(arguments)};
+    struct input_needs needs = {.extras = true,
+                                .trace_alone = true,
+                                .threads = argument_threads(arguments),
+                                .index = command_index_use(arguments)};
     struct query query = {.kind = &ranks_labels};
     struct ranks_input input;
 

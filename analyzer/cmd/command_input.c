@@ -294,6 +294,7 @@ static int load_raw(struct command_input *input, struct input_needs needs,
         status = nsight_load_for(AT_FDCWD, needs.nsight_dir, input->trace, &gpu, error);
     if (status != 0) return status;
     input->out_of_memory_count = input->trace->out_of_memory_count;
+    if (needs.trace_alone) return 0;
     return derive(input, needs, needs.nsight_dir ? &gpu : NULL, error);
 }
 

@@ -32,6 +32,7 @@ struct input_needs {
     const char *nsight_dir; /* reports to read with a raw trace; NULL: none */
     unsigned threads;       /* to read the trace with; 0: as many as help */
     enum index_use index;   /* of a raw trace */
+    bool trace_alone;       /* no evidence is derived of a raw trace */
     bool augmented;         /* a raw trace beside evidence or reports is taken too (doc/spec/cli.md 2.4) */
 };
 
