@@ -116,12 +116,20 @@ static void find_before_launch(struct search *search)
     }
 }
 
-/* By how much a runs on after b, which begins later, has begun, beyond what is allowed; 0: not. */
+static uint64_t end_of(const struct cg_device_intervals *interval, uint32_t row)
+{
+    return cg_sat_add(interval->start_ns[row], interval->duration_ns[row]);
+}
+
+/* By how much a runs on after b, which begins later, has begun, beyond what is allowed; 0: not. Branches of a
+ * graph run at once, and all have the stream and the correlation of its launch. */
 static uint64_t overlap(const struct cg_device_intervals *interval, uint32_t a, uint32_t b)
 {
-    uint64_t end = cg_sat_add(interval->start_ns[a], interval->duration_ns[a]);
+    if (interval->correlation_set[a] && interval->correlation_set[b] &&
+        interval->correlation[a] == interval->correlation[b])
+        return 0;
     uint64_t allowed = cg_sat_add(cg_sat_add(slack(interval, a), slack(interval, b)), TOLERANCE_NS);
-    uint64_t over = cg_sat_sub(end, interval->start_ns[b]);
+    uint64_t over = cg_sat_sub(end_of(interval, a), interval->start_ns[b]);
     return over > allowed ? over : 0;
 }
 
@@ -151,7 +159,7 @@ static void find_overlaps(struct search *search, const struct work_stream *strea
         size_t next = next_kernel(search, at + 1, end);
         at = next;
         if (over == 0) {
-            before = row;
+            if (end_of(interval, row) >= end_of(interval, before)) before = row;
         } else if (next < end && overlap(interval, before, order[next]) &&
                    !overlap(interval, row, order[next])) {
             mark(search, SUSPECT_OVERLAP, before, over);

@@ -10,7 +10,7 @@
 /* Of which records: P(constant suffix, "kind", key of their sum, key of the suspects' share of it). */
 #define SUSPECT_PLANES(P)                                                                                    \
     P(INTERVALS, "device_interval", "duration_ns", "share_of_time")                                          \
-    P(STORAGES, "memory", "bytes", "byte_share")                                                         \
+    P(STORAGES, "memory", "bytes", "byte_share")                                                             \
     P(SAMPLES, "device_memory", NULL, NULL)
 #define SUSPECT_PLANE(suffix, kind, sum, share) SUSPECT_##suffix,
 enum suspect_plane { SUSPECT_PLANES(SUSPECT_PLANE) SUSPECT_PLANE_COUNT };
@@ -27,7 +27,8 @@ enum suspect_plane { SUSPECT_PLANES(SUSPECT_PLANE) SUSPECT_PLANE_COUNT };
       "its clock may be off")                                                                                \
     S(OVERLAP, INTERVALS, "kernels_overlap_on_stream",                                                       \
       "it is a kernel that runs while another one does on its stream, by more than 1 us and what both "      \
-      "durations may be too long; of two the one that begins later, or the one that runs over others too")   \
+      "durations may be too long; of two the one that begins later, or the one that runs over others too; "  \
+      "kernels of one call, as of a graph, may run at once")                                                 \
     S(NO_TIME, STORAGES, "no_time",                                                                          \
       "it is stamped 0, though its span begins later and its storage was not there before the capture")      \
     S(LARGER_THAN_DEVICE, STORAGES, "larger_than_device",                                                    \

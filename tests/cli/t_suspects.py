@@ -46,7 +46,7 @@ last = max((r for r in intervals if r['activity'] == 'kernel'), key=lambda r: op
 early = dict(lone, correlation=last['correlation'], duration_ns=777, uncertainty_ns=0, stream_id='planted 2')  # the last launch, where the first one ran
 endless = dict(lone, duration_ns=end_ns + 5_000_000, uncertainty_ns=0, stream_id='planted 3')
 first = dict(lone, start_ns=kernel['start_ns'] + 10**9, duration_ns=50_000, correlation=10**9, uncertainty_ns=0)
-at_once = dict(first, start_ns=first['start_ns'] + 20_000, duration_ns=40_000)
+at_once = dict(first, start_ns=first['start_ns'] + 20_000, duration_ns=40_000, correlation=10**9 + 1)
 planted = with_records('planted.jsonl', records, [endless, first, at_once, early])
 answer = query(planted, 'suspects')
 found = {r['rule']: r for r in answer['rows']}

@@ -190,8 +190,16 @@ static void overlaps(void **state)
     put_work(&text, "3", "a", 2000, 3000,
              KERNEL ",\"uncertainty_ns\":500");    /* 9: 2000, and so much is allowed */
     put_work(&text, "3", "a", 2999, 3000, KERNEL); /* 10: 2001 after 9, 1500 allowed */
+    /* A graph: branches that run at once, and what follows them waits for the longest. */
+    put_work(&text, "4", "a", 1000, 8000, KERNEL ",\"correlation\":5"); /* 11 */
+    put_work(&text, "4", "a", 2000, 3000, KERNEL ",\"correlation\":5"); /* 12 */
+    put_work(&text, "4", "a", 10000, 10, KERNEL ",\"correlation\":6");  /* 13 */
+    put_work(&text, "5", "a", 1000, 8000, KERNEL ",\"correlation\":5"); /* 14 */
+    put_work(&text, "5", "a", 2000, 3000, KERNEL ",\"correlation\":5"); /* 15 */
+    put_work(&text, "5", "a", 6000, 20, KERNEL ",\"correlation\":6");   /* 16: while 14 runs */
     make(&text, &made);
-    assert_int_equal(made.suspects.count, 3);
+    assert_int_equal(made.suspects.count, 4);
+    expect_suspect(&made, 3, SUSPECT_OVERLAP, 16, 20, 3000);
     expect_suspect(&made, 0, SUSPECT_OVERLAP, 4, 90000, 88000);
     expect_suspect(&made, 1, SUSPECT_OVERLAP, 10, 3000, 2001);
     expect_suspect(&made, 2, SUSPECT_OVERLAP, 1, 100, 2000);
