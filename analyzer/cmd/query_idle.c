@@ -289,13 +289,15 @@ static void emit_definition(struct json_doc *doc, const void *object)
 {
     (void)object;
     doc_string(
-        doc, "Busy is the union of a clock's intervals, idle is the measured region less busy. Launch delay "
-             "is from the end of the call to the start of its work; work that began before its call "
-             "returned has none. Queue depth is the work issued and not finished, weighted by time; full is "
-             "1024. An overlap is the share of the time copying, or communicating (kernels of NCCL), while "
-             "other work computes. Launch-bound: the device is idle, nothing is enqueued, and the host is "
-             "inside or between launches. Input-bound: the same while the host is in a span of the input. "
-             "Suspect intervals are left out and counted.");
+        doc,
+        "Busy is the union of a clock's intervals, idle is the measured region less busy. Launch delay is "
+        "from "
+        "the end of a call to the start of the first work that it issued; where that began before the call "
+        "returned there is none. Queue depth is the calls whose work is not finished, weighted by time; full "
+        "is 1024. An overlap is the share of the time copying, or communicating (kernels of NCCL), while "
+        "other work computes. Launch-bound: the device is idle, nothing is enqueued, and the host is "
+        "inside or between launches. Input-bound: the same while the host is in a span of the input. "
+        "Suspect intervals are left out and counted.");
 }
 
 static void emit_window(struct json_doc *doc, const void *object)

@@ -15,9 +15,11 @@ struct maker {
     const struct suspects *suspects;
     const struct idle_options *options;
     struct idle *idle;
-    struct interval_set input; /* of all clocks */
-    uint8_t *issues;           /* by operation: it issues work */
-    uint32_t *op_order;        /* operations by time */
+    struct interval_set input;  /* of all clocks */
+    uint8_t *issues;            /* by operation: it issues work */
+    uint32_t *op_order;         /* operations by time */
+    struct interval *issued_by; /* by operation: its work on this clock, from its first start to its last end;
+                                   end 0: none. A call may issue much, as a graph does. */
 
     struct idle_clock *clock;
     struct interval_set busy, pending, launching;
@@ -33,7 +35,9 @@ static bool find_issuers(struct maker *maker)
     const struct cg_ops *op = &maker->trace->op;
     const struct device_work *work = maker->work;
     maker->issues = array_zeroed(op->rows, 1);
-    if (!maker->issues || !order_by_time(op->timestamp_ns, op->rows, &maker->op_order)) return false;
+    maker->issued_by = array_zeroed(op->rows, sizeof *maker->issued_by);
+    if (!maker->issues || !maker->issued_by || !order_by_time(op->timestamp_ns, op->rows, &maker->op_order))
+        return false;
     for (size_t i = 0; i < maker->trace->device_interval.rows; i++)
         if (work->issuer[i] != CG_NONE) maker->issues[work->issuer[i]] = 1;
     for (size_t row = 0; row < op->rows; row++) {
@@ -101,6 +105,11 @@ static uint64_t host_ns(struct idle_clock *clock, const struct cg_device_clock *
     return time.ns < 0 ? 0 : time.ns > UINT64_MAX ? UINT64_MAX : (uint64_t)time.ns;
 }
 
+static uint64_t call_end(const struct cg_trace *trace, size_t op)
+{
+    return cg_sat_add(trace->op.timestamp_ns[op], trace->op.duration_ns[op]);
+}
+
 /* A piece of work on the host's clock, and since when it was enqueued. */
 static bool add_placed(struct maker *maker, uint32_t row, const struct cg_device_clock *anchors)
 {
@@ -111,12 +120,27 @@ static bool add_placed(struct maker *maker, uint32_t row, const struct cg_device
     uint64_t end = host_ns(clock, anchors, end_of_interval(trace, row));
     if (!add_clipped(maker->idle, &maker->busy, start, end)) return false;
     if (op == CG_NONE) return start == UINT64_MAX || interval_set_add(&maker->unknown, start, start + 1);
-    uint64_t returned = cg_sat_add(trace->op.timestamp_ns[op], trace->op.duration_ns[op]);
-    clock->delays[clock->delay_count++] = cg_sat_sub(start, returned);
-    clock->began_before += start < returned;
-    maker->issued[maker->queued] = start < returned ? start : returned;
-    maker->finished[maker->queued++] = end;
-    return add_clipped(maker->idle, &maker->pending, returned, start);
+    struct interval *whole = &maker->issued_by[op];
+    if (whole->end == 0 || start < whole->start) whole->start = start;
+    if (end >= whole->end) whole->end = end > 0 ? end : 1;
+    return add_clipped(maker->idle, &maker->pending, call_end(trace, op), start);
+}
+
+/* How long each call's work waited, and when it was in the queue. */
+static void take_calls(struct maker *maker)
+{
+    const struct cg_trace *trace = maker->trace;
+    struct idle_clock *clock = maker->clock;
+    for (size_t op = 0; clock->anchored && op < trace->op.rows; op++) {
+        struct interval whole = maker->issued_by[op];
+        uint64_t returned = call_end(trace, op);
+        if (whole.end == 0) continue;
+        maker->issued_by[op] = (struct interval){0, 0};
+        clock->delays[clock->delay_count++] = cg_sat_sub(whole.start, returned);
+        clock->began_before += whole.start < returned;
+        maker->issued[maker->queued] = whole.start < returned ? whole.start : returned;
+        maker->finished[maker->queued++] = whole.end;
+    }
 }
 
 static bool add_work(struct maker *maker)
@@ -139,6 +163,7 @@ static bool add_work(struct maker *maker)
                 return false;
         }
     }
+    take_calls(maker);
     interval_set_settle(&maker->busy);
     interval_set_settle(&maker->pending);
     interval_set_settle(&maker->unknown);
@@ -409,6 +434,7 @@ bool idle_make(const struct cg_trace *trace, const struct device_work *work, con
         ok = make_clock(&maker, (uint32_t)i);
     interval_set_free(&maker.input);
     free(maker.issues);
+    free(maker.issued_by);
     free(maker.op_order);
     if (!ok) idle_free(idle);
     return ok;

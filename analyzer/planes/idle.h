@@ -42,8 +42,8 @@ struct idle_clock {
     bool anchored; /* all below: with anchors only */
     uint64_t anchor_uncertainty_ns;
     uint64_t cause_ns[IDLE_CAUSE_COUNT];
-    uint64_t
-        *delays; /* ascending: from the end of the call to the start of its work, 0 when it began before */
+    uint64_t *delays; /* ascending, of calls: from its end to the start of its first work, 0 when that began
+                         before */
     size_t delay_count;
     uint64_t began_before; /* how many did */
     uint64_t *at_depth;    /* by queue depth, from 0: for how long */

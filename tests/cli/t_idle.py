@@ -130,6 +130,12 @@ equal(causes(clock), dict(kernel_wait=29, host_input=0, host_launching=5, host_e
 ok(answer['untimed_calls'] == 1 and any('not timed' in note for note in answer['notes']), 'a launch without an interval is said, one that failed is none')
 equal(causes(query(folder.put('mixed.jsonl', region(*MIXED, clock=CLOCK)), 'idle', '--kernel-wait-ns', '29')['clocks'][0])['kernel_wait'], 0, 'gaps of so many are none of the device')
 
+# A graph: one call, two pieces of work, of which the second waits for the first. It is in the queue from 205 to 600.
+GRAPH = [launch(200, 5, 1), work(300, 50, 1), work(500, 100, 1)]
+clock = query(folder.put('graph.jsonl', region(*GRAPH, clock=CLOCK)), 'idle')['clocks'][0]
+equal((clock['launch_delay']['launches'], clock['launch_delay']['maximum_ns'], clock['queue_depth']['maximum'], clock['queue_depth']['mean']), (1, 95, 1, 0.395), 'a graph is one launch')
+equal(causes(clock), dict(kernel_wait=0, host_input=0, host_launching=5, host_elsewhere=600, other=245), 'and between its kernels nothing waits for the host')
+
 # Suspects are left out: a kernel before its launch would have made the device busy.
 SUSPECT = RECORDS + [launch(1090, 5, 3), work(850 - 10**5, 10**3 - 100, 3, stream='8')]
 answer = query(folder.put('suspect.jsonl', region(*SUSPECT, clock=dict(devices={'gpu': [dict(device_ns=10**6, host_ns=0, uncertainty_ns=0)]}))), 'idle')
