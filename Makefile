@@ -122,7 +122,7 @@ tsan:
 # What of it is in `make check`, in full.
 valgrind: deps
 	@$(MAKE) --no-print-directory tests
-	@BUILD=$(BUILD) VALGRIND=all $(PYTHON) tests/run.py t_valgrind
+	@BUILD=$(BUILD) VALGRIND=all $(PYTHON) tests/cli/t_valgrind.py
 tidy:
 	@printf '%s\n' $(filter-out %.S,$(COMMON_SRC) $(PRELOAD_SRC) $(ANALYZER_SRC) analyzer/main.c $(LAUNCHER_SRC)) | \
 	  xargs -P 2 -I '{}' clang-tidy --quiet '{}' -- -std=gnu17 $(CPPFLAGS) $(CUDA_CPPFLAGS)

@@ -229,7 +229,7 @@ static uint64_t stacks_ns(void)
     uint64_t ticks = 0;
 
     for (uint32_t i = 0; i < rings; i++)
-        ticks += session.views[i].stack_ticks;
+        ticks += atomic_load_explicit(&session.views[i].stack_ticks, memory_order_relaxed);
     return cap_ns(&writer.state.clock, writer.state.clock.tick0 + ticks);
 }
 

@@ -130,7 +130,13 @@ static uint32_t stack_of(const struct record_call *call)
     uint64_t begin = record_tick();
     uint32_t stack = stacks_here();
 
-    if (!call->outside) session.views[call->thread->ring_index].stack_ticks += record_tick() - begin;
+    if (!call->outside) {
+        _Atomic uint64_t *spent = &session.views[call->thread->ring_index].stack_ticks;
+        /* Of this thread alone; others only read it. */
+        atomic_store_explicit(spent,
+                              atomic_load_explicit(spent, memory_order_relaxed) + record_tick() - begin,
+                              memory_order_relaxed);
+    }
     return stack;
 }
 

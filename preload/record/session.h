@@ -22,7 +22,7 @@ struct ring_view {
     struct record_open_span *open; /* the writer's: spans begun and written, not ended; open_depth of them */
     _Atomic bool populated;        /* all of its pages are there */
     uint64_t drained;              /* the writer's: slots that it has formatted */
-    uint64_t stack_ticks;          /* the owner's: what its stacks have cost */
+    _Atomic uint64_t stack_ticks;  /* the owner's: what its stacks have cost */
 };
 
 struct session_device {

@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(HERE, '..', 'tools'))
 import check_trace  # noqa: E402
 import tap  # noqa: E402
 from check_trace import check  # noqa: E402
-from harness import BUILD, SANITIZED, Run, preload  # noqa: E402
+from harness import BUILD, SANITIZED, THREAD_SANITIZED, Run, preload  # noqa: E402
 
 CALLS = f'{BUILD}/tests/api/calls'
 ANALYZE = f'{BUILD}/cg-analyze'
@@ -392,6 +392,9 @@ def flushed():
 
 
 def forked():
+    if THREAD_SANITIZED:
+        tap.skip('fork', 'the sanitizer has no threads in a child of several threads')
+        return
     with Run([CALLS, 'forked']) as run:
         # the two print in either order: the storage is alive in the parent alone, whose span it is
         got = sorted((what.split('(')[0], result) for what, result in results(run.out))

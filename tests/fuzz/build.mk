@@ -22,7 +22,7 @@ $(FUZZ_TRACES): $(FUZZ_DIR)/obj/tests/fuzz/mutate.o
 $(FUZZ_DIR)/libfuzzed.a: $(FUZZ_OBJ)
 	@rm -f $@; ar rcs $@ $^
 $(FUZZ_DIR)/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_DIR)/libfuzzed.a
-	$(call say,FUZZ)$(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer,address,undefined -o $@ $(filter %.c %.o %.a,$^) $(ANALYZER_LIBS)
+	$(call say,FUZZ)$(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer,address,undefined -o $@ $< $(filter %.o %.a,$^) $(ANALYZER_LIBS)
 
 .PHONY: fuzz
 fuzz: $(FUZZ_BIN)

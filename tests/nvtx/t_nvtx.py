@@ -8,7 +8,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'tools'))
 import tap  # noqa: E402
 from check_trace import check  # noqa: E402
-from harness import BUILD, SANITIZED, Run  # noqa: E402
+from harness import BUILD, SANITIZED, THREAD_SANITIZED, Run  # noqa: E402
 
 RANGES, PLUGIN, TOOL = (f'{BUILD}/tests/nvtx/{name}' for name in ('ranges', 'plugin.so', 'tool.so'))
 
@@ -151,6 +151,9 @@ def started():
 
 
 def threads():
+    if THREAD_SANITIZED:
+        tap.skip('threads', 'the header of NVTX reads its functions without a barrier while another thread sets them, as it is meant to')
+        return
     _, spans = record('threads', CGTRACE_OVERFLOW='block')
     names = [span['name'] for span in spans.list]
     tap.equal({name: names.count(name) for name in set(names)}, {'step': 8000, 'inner': 16000, 'mark': 8000, 'async': 8000},
@@ -161,6 +164,9 @@ def threads():
 
 
 def forked():
+    if THREAD_SANITIZED:
+        tap.skip('forked', 'the sanitizer has no threads in a child of several threads')
+        return
     with Run([RANGES, 'forked']) as run:
         traces = [Spans(path) for path in run.traces]
         tap.equal([v for spans in traces for v in spans.violations], [], 'forked: valid traces')

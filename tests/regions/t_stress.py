@@ -54,7 +54,7 @@ def look(path, seen):
                 seen['straddling'] += line['coverage']['not_covered']['straddling_calls']
 
 
-run(8, 20 if SANITIZED else 200)
+run(16 if SANITIZED else 8, 20 if SANITIZED else 200)
 run(4, 20, 'fences')  # no membarrier from the start: the threads have fences of their own
 run(4, 20, 'refused')  # no membarrier from the second session on
 tap.done()
