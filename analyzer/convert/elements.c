@@ -134,6 +134,7 @@ static int check(struct reader *reader)
     }
     reader->piece[reader->used] = '\n';
     memset(reader->piece + reader->used + 1, 0, JSON_PADDING - 1);
+    // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what the scan holds goes with the reader
     const char *end = json_skip_value(&reader->scan, reader->piece, 0);
     if (end && json_space(end) == reader->piece + reader->used) return 0;
     if (reader->scan.no_memory) return cg_out_of_memory(reader->error);

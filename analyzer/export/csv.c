@@ -20,6 +20,7 @@ static void put_text(struct csv *csv, struct cg_text text)
 {
     bool quote = text.length == 0;
     for (size_t i = 0; i < text.length && !quote; i++)
+        // NOLINTNEXTLINE(bugprone-not-null-terminated-result): the four, and no NUL
         quote = memchr(",\"\r\n", text.bytes[i], 4) != NULL;
     if (quote) put(csv, "\"", 1);
     for (size_t i = 0; quote && i < text.length; i++)

@@ -283,7 +283,6 @@ static int put_rings(struct recovery *r, struct output *output)
 
             if (bound > size) {
                 free(line);
-                size = 0;
                 line = malloc(bound);
                 if (!line) return ENOMEM;
                 size = bound;

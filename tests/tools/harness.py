@@ -48,7 +48,7 @@ def environment(record, **more):
     if record:
         env.update(LD_PRELOAD=preload(LIBRARY), CGTRACE_QUIET='1')
     if SANITIZED:  # the programs end in every way, signals and memory not given back included
-        env.update(ASAN_OPTIONS='detect_leaks=0:handle_segv=0:handle_abort=0', TSAN_OPTIONS='handle_segv=0:handle_abort=0:die_after_fork=0')
+        env.update(ASAN_OPTIONS='detect_leaks=0:handle_segv=0:handle_abort=0', TSAN_OPTIONS='handle_segv=0:handle_abort=0:die_after_fork=0:report_signal_unsafe=0')
     for name, value in more.items():
         if value is None:
             env.pop(name, None)
