@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -204,13 +205,52 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *argument)
     return 0;
 }
 
+/* Held across dl_iterate_phdr() and across a fork: the C library does not open the loader's lock for a child,
+ * which would wait for it at its own first look. */
+static _Atomic uint32_t looking;
+static bool fork_holds;
+
+static void before_fork(void)
+{
+    enum { TRIES = 100 };
+    const struct timespec nap = {0, 1000 * 1000};
+
+    /* Not for ever: a handler of signals may fork while its own thread looks. */
+    fork_holds = false;
+    for (int i = 0; i < TRIES && !fork_holds; i++) {
+        uint32_t open = 0;
+        fork_holds = atomic_compare_exchange_strong_explicit(&looking, &open, 1, memory_order_acquire,
+                                                             memory_order_relaxed);
+        if (!fork_holds) nanosleep(&nap, NULL);
+    }
+}
+
+static void in_parent(void)
+{
+    if (fork_holds) lock_give(&looking);
+}
+
+static void in_child(void)
+{
+    atomic_store_explicit(&looking, 0, memory_order_relaxed);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(before_fork, in_parent, in_child);
+}
+
 bool modules_refresh(void)
 {
     CANCEL_HELD; /* the loader's lock is held while the modules are looked at */
     struct look look = {.first = true};
     uint32_t before = atomic_load_explicit(&module_count, memory_order_acquire);
+    int stopped;
 
-    if (dl_iterate_phdr(look_at, &look)) return false;
+    lock_take(&looking);
+    stopped = dl_iterate_phdr(look_at, &look);
+    lock_give(&looking);
+    if (stopped) return false;
     for (uint32_t i = 1; i < before; i++) {
         if (modules[i].gone || (look.present[i / 64] >> (i & 63) & 1)) continue;
         atomic_store_explicit(&modules[i].gone, true, memory_order_relaxed);
