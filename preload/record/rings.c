@@ -189,21 +189,57 @@ bool ring_peer(struct record_thread *thread)
     return true;
 }
 
+/* *open: the session still is. False: no ring. */
+static bool take_ring(struct record_thread *thread, uint64_t generation, bool opener, bool *open)
+{
+    int64_t index = -1;
+
+    lock_take(&record_page->rings_lock);
+    /* Whoever closes the session takes away the generation, then waits for this lock. */
+    *open = opener || atomic_load_explicit(&record_page->generation, memory_order_relaxed) == generation;
+    if (*open) index = find_free();
+    if (*open && index < 0 && ring_prepare_locked(false)) index = find_free();
+    if (index >= 0) enter_ring(thread, (uint32_t)index);
+    lock_give(&record_page->rings_lock);
+    return index >= 0;
+}
+
+/* Whether a ring will be free when the writer has emptied it: its thread has ended. */
+static bool ring_to_come(void)
+{
+    uint32_t used = atomic_load_explicit(&session.header->rings_used, memory_order_relaxed);
+
+    for (uint32_t i = 0; i < used; i++)
+        if (atomic_load_explicit(&session.rings[i].state, memory_order_relaxed) != CAP_RING_OWNED)
+            return true;
+    return false;
+}
+
+/* Where nothing is dropped: waits while there is a ring to come. As take_ring(); not for the writer's own
+ * thread, nor before there is a writer. */
+static bool wait_for_ring(struct record_thread *thread, uint64_t generation, bool *open)
+{
+    for (;;) {
+        uint32_t progress = atomic_load_explicit(&record_page->progress, memory_order_acquire);
+
+        if (take_ring(thread, generation, false, open)) return true;
+        if (!*open || session.writer_failed || !ring_to_come()) return false;
+        writer_wake();
+        atomic_fetch_add_explicit(&record_page->waiters, 1, memory_order_relaxed);
+        futex_wait(&record_page->progress, progress, WAIT_NS);
+        atomic_fetch_sub_explicit(&record_page->waiters, 1, memory_order_relaxed);
+    }
+}
+
 bool ring_acquire(struct record_thread *thread, uint64_t generation, bool opener)
 {
     CANCEL_HELD;
-    int64_t index = -1;
     bool open;
 
     if (!ring_peer(thread)) return false;
-    lock_take(&record_page->rings_lock);
-    /* Whoever closes the session takes away the generation, then waits for this lock. */
-    open = opener || atomic_load_explicit(&record_page->generation, memory_order_relaxed) == generation;
-    if (open) index = find_free();
-    if (open && index < 0 && ring_prepare_locked(false)) index = find_free();
-    if (index >= 0) enter_ring(thread, (uint32_t)index);
-    lock_give(&record_page->rings_lock);
-    if (index < 0) {
+    if (!take_ring(thread, generation, opener, &open) &&
+        !(session.settings.overflow == CG_OVERFLOW_BLOCK && !opener && !thread->ours &&
+          wait_for_ring(thread, generation, &open))) {
         if (!open) return false;
         atomic_fetch_add_explicit(&session.header->lost_without_ring, 1, memory_order_relaxed);
         writer_wake(); /* it may find one */

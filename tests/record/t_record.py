@@ -145,7 +145,8 @@ def endings():
     run = Run('close-all')
     equal(run.out, b'', 'closed descriptors: nothing written into files of the program')
     valid(run, 'closed descriptors')
-    run = Run('come-and-go', 50, 64)
+    # Nothing dropped, or a machine whose writer does not get a turn is what is tested.
+    run = Run('come-and-go', 50, 64, OVERFLOW='block')
     valid(run, '200 threads that come and go')
     equal(run.lines()[-1]['coverage']['launch']['recorded'], 50 * 4 * 32, '200 threads: every launch')
 
