@@ -189,6 +189,12 @@ static struct argument_number whole_number(struct cg_text text)
     return number;
 }
 
+/* Where a number below 0 stands for none. */
+static bool is_count(struct argument_number number)
+{
+    return number.set && !number.negative;
+}
+
 static bool is(struct cg_text text, const char *word)
 {
     return text.length == strlen(word) && memcmp(text.bytes, word, text.length) == 0;
@@ -229,7 +235,7 @@ static bool take_three(struct importer *importer, const char **at, uint32_t thre
     for (value = json_space(value + 1); *value != ']' && count < 3; count++) {
         struct cg_text text = take_text(importer, &value);
         struct argument_number number = whole_number(text);
-        if (!number.set || number.negative || number.value > UINT32_MAX) return false;
+        if (!is_count(number) || number.value > UINT32_MAX) return false;
         three[count] = (uint32_t)number.value;
         value = json_space(value);
         if (*value == ',') value = json_space(value + 1);
@@ -303,7 +309,7 @@ static uint32_t thread_of(struct importer *importer, const struct event *event)
     struct argument_number tid = whole_number(model_text(model, event->thread));
     importer->innermost[model->thread_count] = 0;
     model->threads[model->thread_count] =
-        (struct model_thread){process, event->thread, tid.set && !tid.negative, tid.value};
+        (struct model_thread){process, event->thread, is_count(tid), tid.value};
     return entry->value = (uint32_t)model->thread_count++;
 }
 
@@ -322,7 +328,7 @@ static void note_name(struct model *model, cg_str string)
     if (model->step > 0 || !begins(name, step)) return;
     struct argument_number number =
         whole_number((struct cg_text){name.bytes + sizeof step - 1, name.length - (sizeof step - 1)});
-    if (number.set && !number.negative && number.value < UINT64_MAX) model->step = number.value;
+    if (is_count(number) && number.value < UINT64_MAX) model->step = number.value;
 }
 
 static enum cg_value_SPAN_KIND kind_of_span(const struct model *model, const struct event *event,
@@ -343,7 +349,7 @@ static bool add_host(struct importer *importer, const struct event *event, enum 
                                                          .api = event->name,
                                                          .thread = thread,
                                                          .stack = CG_NONE,
-                                                         .correlated = event->correlation.set,
+                                                         .correlated = is_count(event->correlation),
                                                          .correlation = event->correlation.value});
     note_name(model, event->name);
     return model_add_span(model, (struct model_span){event->start, end, event->name, thread,
@@ -355,20 +361,20 @@ static bool add_device(struct importer *importer, const struct event *event, enu
     struct model *model = &importer->model;
     struct argument_number device =
         event->device.set ? event->device : whole_number(model_text(model, event->process));
-    struct model_interval interval = {
-        .start = event->start,
-        .end = event->start + event->duration,
-        .name = event->name,
-        .device = model_device(model, "cuda", device.set && !device.negative ? device.value : 0),
-        .activity = what == IS_KERNEL   ? MODEL_KERNEL
-                    : what == IS_MEMCPY ? MODEL_MEMCPY
-                                        : MODEL_MEMSET,
-        .correlated = event->correlation.set,
-        .correlation = event->correlation.value,
-        .has_bytes = event->bytes.set && !event->bytes.negative,
-        .bytes = event->bytes.value,
-        .has_grid = event->has_grid && event->has_block,
-        .shared = event->shared.value};
+    struct model_interval interval = {.start = event->start,
+                                      .end = event->start + event->duration,
+                                      .name = event->name,
+                                      .device =
+                                          model_device(model, "cuda", is_count(device) ? device.value : 0),
+                                      .activity = what == IS_KERNEL   ? MODEL_KERNEL
+                                                  : what == IS_MEMCPY ? MODEL_MEMCPY
+                                                                      : MODEL_MEMSET,
+                                      .correlated = is_count(event->correlation),
+                                      .correlation = event->correlation.value,
+                                      .has_bytes = is_count(event->bytes),
+                                      .bytes = event->bytes.value,
+                                      .has_grid = event->has_grid && event->has_block,
+                                      .shared = is_count(event->shared) ? event->shared.value : 0};
     memcpy(interval.grid, event->grid, sizeof interval.grid);
     memcpy(interval.block, event->block, sizeof interval.block);
     char stream[32];
@@ -390,11 +396,13 @@ static bool add_memory(struct importer *importer, const struct event *event)
     struct model *model = &importer->model;
     const struct argument_number *bytes = &event->memory_bytes;
     bool cpu = event->device_type.set && event->device_type.value == ON_CPU;
-    if (!event->address.set || !bytes->set || bytes->value == 0) {
+    if (!is_count(event->address) || !bytes->set || bytes->value == 0) {
         model->report->losses.without_address++;
         return true;
     }
-    cg_str device = cpu ? model_string(model, "cpu", 3) : model_device(model, "cuda", event->device_id.value);
+    cg_str device =
+        cpu ? model_string(model, "cpu", 3)
+            : model_device(model, "cuda", is_count(event->device_id) ? event->device_id.value : 0);
     struct model_storage storage = {.time = event->start,
                                     .address = event->address.value,
                                     .bytes = bytes->value,
@@ -405,7 +413,7 @@ static bool add_memory(struct importer *importer, const struct event *event)
     struct model_sample sample = {
         .time = event->start, .device = device, .has_reserved = true, .reserved = event->reserved.value};
     if (device == CG_ABSENT || !model_add_storage(model, storage)) return false;
-    if (cpu || !event->reserved.set || event->reserved.negative) return true;
+    if (cpu || !is_count(event->reserved)) return true;
     /* A sample where it changes. */
     bool made;
     struct pair_entry *latest = pair_map_insert(&importer->samples, device, 0, &made);
@@ -482,7 +490,7 @@ static void take_rank(struct importer *importer, struct cg_text key, const char 
     (void)context;
     bool rank = is(key, "rank");
     struct argument_number number = whole_number(take_text(importer, value));
-    if (!rank || !number.set || number.negative) return;
+    if (!rank || !is_count(number)) return;
     importer->model.rank_known = true;
     importer->model.rank = number.value;
 }
@@ -510,7 +518,7 @@ static void take_devices(struct importer *importer, const char *at)
             each_member(importer, &at, take_device_word, &device);
         else
             at = json_skip_value(&importer->scan, at, 0);
-        if (device.id.set && !device.id.negative && device.id.value < 1024 && device.name != CG_ABSENT &&
+        if (is_count(device.id) && device.id.value < 1024 && device.name != CG_ABSENT &&
             model->device_count < sizeof model->devices / sizeof *model->devices) {
             model->devices[model->device_count].number = (uint32_t)device.id.value;
             model->devices[model->device_count].bytes = device.bytes.value;
@@ -528,7 +536,7 @@ static void take_file_member(struct importer *importer, const char *key, const c
     if (strcmp(key, "deviceProperties") == 0 && *text == '[') take_devices(importer, text);
     if (strcmp(key, "baseTimeNanoseconds") == 0) {
         struct argument_number base = whole_number(take_text(importer, &text));
-        if (base.set && !base.negative && base.value < (uint64_t)MODEL_TIME_LIMIT)
+        if (is_count(base) && base.value < (uint64_t)MODEL_TIME_LIMIT)
             importer->base_ns = (int64_t)base.value;
     }
 }

@@ -40,8 +40,8 @@ static bool make_links(struct writer *writer)
     return true;
 }
 
-/* The first row with this correlation, else CG_NONE. */
-static uint32_t linked(const struct link *links, size_t count, uint64_t correlation)
+/* The first link with this correlation, else NULL. */
+static const struct link *linked(const struct link *links, size_t count, uint64_t correlation)
 {
     size_t low = 0, high = count;
     while (low < high) {
@@ -51,7 +51,7 @@ static uint32_t linked(const struct link *links, size_t count, uint64_t correlat
         else
             high = middle;
     }
-    return low < count && links[low].correlation == correlation ? links[low].row : CG_NONE;
+    return low < count && links[low].correlation == correlation ? &links[low] : NULL;
 }
 
 /* ---- times ---- */
@@ -221,16 +221,27 @@ static void write_launched(struct writer *writer, const struct model_interval *w
     line_u64(lines, "shared_bytes", work->shared);
 }
 
+/* Whether the interval is not the only one with its correlation. */
+static bool has_more(const struct writer *writer, const struct link *first)
+{
+    return first + 1 < writer->intervals + writer->interval_count &&
+           first[1].correlation == first->correlation;
+}
+
 static void write_call(struct writer *writer, uint32_t row)
 {
     struct lines *lines = &writer->lines;
     const struct model *model = writer->model;
     const struct model_call *call = &model->calls[row];
-    uint32_t found =
-        call->correlated ? linked(writer->intervals, writer->interval_count, call->correlation) : CG_NONE;
-    const struct model_interval *work = found == CG_NONE ? NULL : &model->intervals[found];
+    const struct link *first =
+        call->correlated ? linked(writer->intervals, writer->interval_count, call->correlation) : NULL;
+    /* A call with several pieces of work, such as the launch of a graph, is not the launch of the first. */
+    const struct model_interval *work =
+        first && !has_more(writer, first) ? &model->intervals[first->row] : NULL;
     bool kernel = work && work->activity == MODEL_KERNEL;
-    cg_str device = call->device != CG_ABSENT ? call->device : work ? work->device : writer->device;
+    cg_str device = call->device != CG_ABSENT ? call->device
+                    : first                   ? model->intervals[first->row].device
+                                              : writer->device;
     line_begin(lines, "op");
     write_owner(lines, "span_id", writer->nesting.of_call[row]);
     line_text(lines, "op_name", model_text(model, kernel ? work->name : call->api));
@@ -355,14 +366,14 @@ static void write_interval(struct writer *writer, const struct model_interval *i
     struct lines *lines = &writer->lines;
     const struct model *model = writer->model;
     char id[CLOCK_ID_SIZE];
-    uint32_t call =
-        interval->correlated ? linked(writer->calls, writer->call_count, interval->correlation) : CG_NONE;
+    const struct link *call =
+        interval->correlated ? linked(writer->calls, writer->call_count, interval->correlation) : NULL;
     if (interval->end <= interval->start) {
         model->report->losses.empty_intervals++;
         return;
     }
     line_begin(lines, "device_interval");
-    write_owner(lines, "span_id", call == CG_NONE ? CG_NONE : writer->nesting.of_call[call]);
+    write_owner(lines, "span_id", call ? writer->nesting.of_call[call->row] : CG_NONE);
     line_text(lines, "device", model_text(model, interval->device));
     line_text(lines, "stream_id", model_text(model, interval->stream));
     line_word(lines, "clock_id", clock_id(model, interval->device, id));

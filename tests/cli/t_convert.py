@@ -159,6 +159,17 @@ equal((convert('empty.json', '[]')[0]['records']['spans'], convert('none.json', 
 _, records, _ = convert('decimals.json', '[{"ph":"X","name":"a","ts":1700000000000000.001,"dur":0.0029},{"ph":"X","name":"b","ts":1700000000000150.251,"dur":1}]')
 equal([(r['start_ns'], r['name']) for r in of_kind(records, 'span_start')][2:] + [r['duration_ns'] for r in of_kind(records, 'span_end')][:2], [(0, 'a'), (150250, 'b'), 2, 1000], 'times are decimals')
 
+# ---- a call with several pieces of work is none of them; a number below 0 is no correlation ----
+GRID = dict(grid=[2, 1, 1], block=[32, 1, 1])
+GRAPH = [event('X', 'cuda_runtime', 'cudaGraphLaunch', 10, 5, correlation=5), event('X', 'kernel', 'first', 20, 5, pid=1, device=1, stream=7, correlation=5, **GRID),
+         event('X', 'kernel', 'second', 30, 5, pid=1, device=1, stream=8, correlation=5, **GRID), event('X', 'cuda_runtime', 'cudaLaunchKernel', 40, 5, correlation=1),
+         event('X', 'cuda_runtime', 'cudaDeviceSynchronize', 50, 5, correlation=-1), event('X', 'kernel', 'alone', 60, 5, pid=1, device=1, stream=7, correlation=-1, **GRID)]
+_, records, _ = convert('graph.json', GRAPH)
+equal([(r['op_name'], r['device'], r.get('correlation'), r.get('grid'), r.get('stream_id')) for r in of_kind(records, 'op')],
+      [('cudaGraphLaunch', 'cuda:1', 5, None, None), ('cudaLaunchKernel', 'cuda:1', 1, None, None), ('cudaDeviceSynchronize', 'cuda:1', None, None, None)],
+      'the launch of a graph is not that of its first kernel, -1 joins nothing')
+equal([(r['name'], r.get('correlation')) for r in of_kind(records, 'device_interval')], [('first', 5), ('second', 5), ('alone', None)], 'and work keeps its correlation')
+
 # ---- an address given out twice, allocations before the profile ----
 said, records, _ = convert('twice.json', [memory_event(10, 16, 100, 0), memory_event(20, 16, 50, 0), memory_event(30, 16, -50, 0), memory_event(40, 32, -5, 0),
                                           event('i', 'cpu_instant_event', '[memory]', 50, Bytes=4)])
