@@ -6,10 +6,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/capture.h"
 #include "preload/api/id_table.h"
 #include "preload/cgtrace.h"
+#include "preload/record/recent.h"
+#include "preload/record/session.h"
 #include "preload/record/write.h"
 
 #define API_DECLARE(name, type, absent, parameters, table_parameters, arguments, summary, text)              \
@@ -24,6 +27,16 @@ void api_take(void *own, size_t own_size, const void *given, size_t given_size);
 
 /* A text that is needed, of at most limit bytes. */
 int api_needs(const char *text, size_t limit);
+/* The number of such a text that the calling thread has given before, when it is certainly good: whoever
+ * remembered it (NVTX) may take texts that are refused here. 0: it is to be looked at. */
+static inline __attribute__((always_inline)) uint32_t api_known(const char *text, size_t limit)
+{
+    uint32_t number = record_text_known(text), head;
+
+    if (unlikely(!number || (signed char)*text <= ' ')) return 0;
+    memcpy(&head, session.strings + (uint64_t)number * 8, sizeof head);
+    return likely(CAP_STRING_LENGTH(head) <= limit) ? number : 0;
+}
 /* One that may be NULL. */
 int api_allows(const char *text, size_t limit);
 /* A shape: NULL only without dimensions. */

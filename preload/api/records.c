@@ -4,7 +4,6 @@
 
 #include "common/event_table.h"
 #include "preload/api/api.h"
-#include "preload/record/recent.h"
 #include "preload/record/session.h"
 
 /* ---- operations and tensors ---- */
@@ -205,21 +204,11 @@ int api_cgtrace_tensor_values(const char *label, const uint64_t *shape, size_t r
     return put_stats(&info, elements);
 }
 
-/* A label that the thread has given before, and that is certainly good; 0: it is to be looked at. */
-static uint32_t known_label(const char *label)
-{
-    uint32_t number = label && (signed char)*label > ' ' ? record_text_known(label) : 0, head;
-
-    if (!number) return 0;
-    memcpy(&head, session.strings + (uint64_t)number * 8, sizeof head);
-    return CAP_STRING_LENGTH(head) <= CGTRACE_TEXT_MAX ? number : 0;
-}
-
 int api_cgtrace_scalar(const char *label, double value)
 {
     struct record_call call;
     struct cap_record record;
-    uint32_t known = known_label(label);
+    uint32_t known = api_known(label, CGTRACE_TEXT_MAX);
     int result = known ? CGTRACE_OK : api_needs(label, CGTRACE_TEXT_MAX);
 
     if (result != CGTRACE_OK) return result;

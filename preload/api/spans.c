@@ -2,7 +2,6 @@
 #include "common/event_table.h"
 #include "preload/api/api.h"
 #include "preload/record/clock.h"
-#include "preload/record/recent.h"
 #include "preload/record/session.h"
 #include "preload/record/span_plain.h"
 
@@ -35,8 +34,7 @@ static inline __attribute__((always_inline)) cgtrace_span begin(const char *name
 {
     struct record_plain call;
     uint64_t span;
-    /* One that the thread has given before was found good then. */
-    uint32_t known = record_text_known(name);
+    uint32_t known = api_known(name, CGTRACE_NAME_MAX);
 
     if (likely(known && record_enter_plain(&call))) {
         span = span_plain_begin(&call, known, kind, step_given);
@@ -111,7 +109,8 @@ int api_cgtrace_span_end(cgtrace_span span)
     struct record_plain call;
     bool ended;
 
-    if (likely(record_enter_plain(&call))) {
+    /* No span has the handle 0, but ranges that were pushed stand on the thread's stack with it. */
+    if (likely(span > 0 && record_enter_plain(&call))) {
         ended = span_plain_end(&call, (uint64_t)span);
         record_leave_plain(&call);
         if (likely(ended)) return CGTRACE_OK;

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "preload/cgtrace.h"
+
 static const char *plugin_path = "";
 
 static nvtxEventAttributes_t event(const char *message)
@@ -259,6 +261,23 @@ static void streams(void)
     printf("%ld\n", (long)syscall(SYS_gettid));
 }
 
+/* Beside spans of cgtrace.h, which has no span for 0 and takes fewer texts as names. */
+static void beside_spans(void)
+{
+    static char long_name[CGTRACE_NAME_MAX + 2];
+    const char *const refused[] = {" \t", "", memset(long_name, 'x', CGTRACE_NAME_MAX + 1)};
+
+    nvtxRangePushA("pushed");
+    printf("%d\n", cgtrace_span_end(0));
+    printf("%d\n", nvtxRangePop());
+    for (unsigned i = 0; i < sizeof refused / sizeof *refused; i++) {
+        nvtxRangePushA(refused[i]);
+        printf("%lld\n", (long long)cgtrace_span_begin(refused[i]));
+        printf("%d\n", cgtrace_scalar(refused[i], 1.0));
+        nvtxRangePop();
+    }
+}
+
 static void none(void)
 {
     nvtxDomainCreateA("library");
@@ -271,13 +290,13 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } ways[] = {{"nested", nested},     {"attributes", attributes_way},
-                {"crossing", crossing}, {"unmatched", unmatched},
-                {"open", open_way},     {"deep", deep},
-                {"started", started},   {"threads", threads},
-                {"forked", forked},     {"plugin", plugins},
-                {"tool", through_tool}, {"streams", streams},
-                {"none", none}};
+    } ways[] = {{"nested", nested},       {"attributes", attributes_way},
+                {"crossing", crossing},   {"unmatched", unmatched},
+                {"open", open_way},       {"deep", deep},
+                {"started", started},     {"threads", threads},
+                {"forked", forked},       {"plugin", plugins},
+                {"tool", through_tool},   {"streams", streams},
+                {"beside", beside_spans}, {"none", none}};
 
     if (argc > 2) plugin_path = argv[2];
     for (unsigned i = 0; argc > 1 && i < sizeof ways / sizeof *ways; i++)

@@ -119,6 +119,14 @@ def unmatched():
     tap.equal(spans.terminal['outcome'], 'complete', 'unmatched: the trace is complete')
 
 
+def beside_spans():
+    out, spans = record('beside')
+    off, blank, too_big = '1', '-2', '-3'  # of cgtrace.h
+    tap.equal(out[:2], [off, '0'], 'beside: no span is 0, and the range that is open stays so')
+    tap.equal(out[2:], [blank, blank] * 2 + [too_big, too_big], 'beside: texts that NVTX takes stay refused as names of spans and of scalars')
+    tap.equal((len(spans.list), spans.unmatched()), (4, 0), 'beside: the ranges alone, each with its pop')
+
+
 def left_open():
     _, spans = record('open')
     tap.equal(sorted(span['name'] for span in spans.list), ['left by its thread', 'never ended', 'never popped', 'nor this'], 'open: all are there')
@@ -250,7 +258,7 @@ def nothing():
 
 
 def main():
-    for part in (nested, attributes, crossing, unmatched, left_open, deep, started, threads, forked, plugin, tool, inherited, names, examples, nothing):
+    for part in (nested, attributes, crossing, unmatched, beside_spans, left_open, deep, started, threads, forked, plugin, tool, inherited, names, examples, nothing):
         part()
     tap.done()
 
