@@ -62,7 +62,19 @@ static void widen(int64_t start, int64_t end, int64_t *first, int64_t *last)
     if (end > *last) *last = end;
 }
 
-/* Time 0 is the first of all times; a file without events has one moment. */
+/* Whether what was there before the file could not be seen at its first moment: a storage comes or goes then,
+ * and a trace's memory at a time is what all its records leave. */
+static bool begins_with_change(const struct model *model, int64_t first)
+{
+    bool before = false, change = false;
+    for (size_t i = 0; i < model->storage_count; i++) {
+        before |= model->storages[i].preexisting;
+        change |= !model->storages[i].preexisting && model->storages[i].time == first;
+    }
+    return before && change;
+}
+
+/* Time 0 is the first of all times, or else just before it; a file without events has one moment. */
 static void find_times(struct writer *writer)
 {
     struct model *model = writer->model;
@@ -79,6 +91,7 @@ static void find_times(struct writer *writer)
     for (size_t i = 0; i < model->sample_count; i++)
         widen(model->samples[i].time, model->samples[i].time, &first, &last);
     if (first > last) first = last = 0;
+    if (begins_with_change(model, first)) first--;
     writer->zero = first;
     for (size_t i = 0; i < model->span_count; i++) {
         if (!model->spans[i].open) continue;

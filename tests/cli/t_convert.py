@@ -225,6 +225,14 @@ equal([(r['name'], r['bytes'], r['frames']) for r in answer['rows']], [('forward
 failure = query(trace, 'oom')['rows'][0]
 equal((failure['requested_bytes'], failure['device_memory']['free_bytes'], failure['frames'], failure['live']['bytes']), (1 << 40, 12345, ['load at data.py:5'], 3000), 'snapshot: out of memory')
 equal([(r['timestamp_ns'], r['reserved_bytes']) for r in of_kind(records, 'device_memory')], [(0, 2 << 20), (30000, 2 << 20)], 'snapshot: what was reserved')
+# What was there before the history was there all at once, also where its first event is a free.
+before = dict(segments=[], device_traces=[[dict(action=action, addr=addr, size=size, time_us=BASE + at) for action, addr, size, at in (
+    ('free_completed', 16, 100, 0), ('alloc', 32, 10, 5), ('free_completed', 64, 1000, 9), ('free_completed', 32, 10, 12))]])
+_, records, _ = convert('before.pickle', pickle.dumps(before))
+equal([(r['timestamp_ns'], r['action'], r['bytes']) for r in of_kind(records, 'memory')],
+      [(0, 'alloc', 100), (0, 'alloc', 1000), (1, 'free', 100), (5001, 'alloc', 10), (9001, 'free', 1000), (12001, 'free', 10)],
+      'snapshot: what was there before comes first')
+equal(query(folder('before.pickle.jsonl'), 'memory')['logical']['peak']['live_bytes'], 1100, 'snapshot: and counts in the peak')
 untimed = json.loads(json.dumps(SNAPSHOT))
 untimed['device_traces'] = [[{k: v for k, v in e.items() if k != 'time_us'} for e in t if e['action'] != 'snapshot'] for t in untimed['device_traces']]
 said, records, _ = convert('untimed.pickle', pickle.dumps(untimed))
