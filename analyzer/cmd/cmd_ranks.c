@@ -23,16 +23,19 @@ static int answer(const struct arguments *arguments, const struct ranks_criteria
                   const struct ranks_input *input, struct query *query, struct cg_error *error)
 {
     const struct cg_origin **origins = calloc(input->count, sizeof *origins);
+    uint64_t *end_ns = calloc(input->count, sizeof *end_ns);
     struct rank_axis axis = {0};
     struct ranks ranks = {0};
     struct ranks_view view = {input, &axis, &ranks, criteria};
     struct document document = {
         .order = DOC_DECLARED, .emit = emit_ranks, .people = emit_ranks, .rows = "*", .object = query};
-    bool enough = origins != NULL;
+    bool enough = origins != NULL && end_ns != NULL;
 
-    for (size_t i = 0; enough && i < input->count; i++)
+    for (size_t i = 0; enough && i < input->count; i++) {
         origins[i] = &input->runs[i].origin;
-    enough = enough && rank_axis_make(origins, input->count, &axis) &&
+        end_ns[i] = input->runs[i].end_ns;
+    }
+    enough = enough && rank_axis_make(origins, end_ns, input->count, &axis) &&
              ranks_make(input->ranks, input->count, &axis, input->names, criteria, &ranks);
     int status = enough ? check_outputs(arguments, input, error) : cg_out_of_memory(error);
     query->state = &view;
@@ -43,6 +46,7 @@ static int answer(const struct arguments *arguments, const struct ranks_criteria
     ranks_free(&ranks);
     rank_axis_free(&axis);
     free(origins);
+    free(end_ns);
     return status;
 }
 
@@ -131,7 +135,8 @@ const struct command command_ranks = {
         "ranks leave together. Where neither is given, what compares times of several machines is null, and "
         "durations are compared all the same. The uncertainty of a machine's own clock is that of reading "
         "the anchors "
-        "and how much the trace's clock and the monotonic clock parted in the capture.\n"
+        "and how much the trace's clock and the monotonic clock parted in the capture; behind the last "
+        "anchor it grows by 122 ppm.\n"
         "Spans are matched by name and number: the first forward of one rank with the first forward of the "
         "others; those of the capture itself, its root and the region that is the whole process, are left "
         "out. Names that the complete ranks do not have equally often are listed and not compared. A "

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-enum { DRIFT_SHIFT = 13 };
-
 const struct cg_device_clock *device_clock_find(const struct cg_trace *trace, cg_str clock_id)
 {
     struct cg_text text = trace_text(trace, clock_id);
@@ -20,7 +18,7 @@ static struct host_time from_anchor(const struct cg_clock_anchor *anchor, uint64
     __int128 distance = (__int128)device_ns - anchor->device_ns;
     uint64_t apart = (uint64_t)(distance < 0 ? -distance : distance);
     return (struct host_time){anchor->host_ns + distance,
-                              cg_sat_add(anchor->uncertainty_ns, apart >> DRIFT_SHIFT)};
+                              cg_sat_add(anchor->uncertainty_ns, apart >> CLOCK_DRIFT_SHIFT)};
 }
 
 struct host_time device_clock_host(const struct cg_device_clock *clock, uint64_t device_ns)

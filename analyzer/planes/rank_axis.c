@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/planes/array.h"
+#include "analyzer/planes/device_clock.h"
 
 /* Real-time clocks of one machine agree within this; another boot, or another time namespace, does not. */
 enum { SAME_CLOCK_NS = 1000000000 };
@@ -35,7 +36,8 @@ static uint32_t find_machine(const struct rank_axis *axis, const struct cg_origi
     return (uint32_t)axis->machine_count;
 }
 
-static void take_rank(struct rank_axis *axis, const struct cg_origin *const *origins, uint32_t rank)
+static void take_rank(struct rank_axis *axis, const struct cg_origin *const *origins, uint64_t end_ns,
+                      uint32_t rank)
 {
     const struct cg_origin *origin = origins[rank];
     const struct cg_host_anchor *first = &origin->first, *last = &origin->last;
@@ -51,12 +53,15 @@ static void take_rank(struct rank_axis *axis, const struct cg_origin *const *ori
     clock->span_ns = last->trace_ns;
     clock->correction_ns =
         clock->span_ns ? last->monotonic_ns - first->monotonic_ns - (int64_t)last->trace_ns : 0;
-    /* Between the anchors the two clocks part by no more than they have at the end. */
+    /* Between the anchors the two clocks part by no more than they have at the end; nothing tells of them
+     * behind the last one. */
     clock->uncertainty_ns = (first->spread_ns > last->spread_ns ? first->spread_ns : last->spread_ns) +
-                            (uint64_t)llabs(clock->correction_ns);
+                            (uint64_t)llabs(clock->correction_ns) +
+                            (cg_sat_sub(end_ns, last->trace_ns) >> CLOCK_DRIFT_SHIFT);
 }
 
-bool rank_axis_make(const struct cg_origin *const *origins, size_t count, struct rank_axis *axis)
+bool rank_axis_make(const struct cg_origin *const *origins, const uint64_t *end_ns, size_t count,
+                    struct rank_axis *axis)
 {
     *axis = (struct rank_axis){.count = count,
                                .clocks = array_zeroed(count, sizeof *axis->clocks),
@@ -66,7 +71,7 @@ bool rank_axis_make(const struct cg_origin *const *origins, size_t count, struct
         return false;
     }
     for (size_t i = 0; i < count; i++)
-        take_rank(axis, origins, (uint32_t)i);
+        take_rank(axis, origins, end_ns[i], (uint32_t)i);
     for (size_t i = 0; i < count; i++) {
         int64_t base = origins[i]->first.monotonic_ns + axis->machines[axis->clocks[i].machine].offset_ns;
         axis->clocks[i].base_ns = base;

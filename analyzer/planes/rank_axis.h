@@ -32,9 +32,11 @@ struct rank_axis {
     int64_t zero_realtime_ns; /* real time of the axis' 0, which is the earliest time 0 of all */
 };
 
-/* All origins must have clock_known. One machine: the axis is its monotonic clock; several: real time, each
- * machine's monotonic clock shifted by one offset. False when memory is short. */
-bool rank_axis_make(const struct cg_origin *const *origins, size_t count, struct rank_axis *axis);
+/* All origins must have clock_known; end_ns are the last times of their traces. One machine: the axis is its
+ * monotonic clock; several: real time, each machine's monotonic clock shifted by one offset. False when
+ * memory is short. */
+bool rank_axis_make(const struct cg_origin *const *origins, const uint64_t *end_ns, size_t count,
+                    struct rank_axis *axis);
 void rank_axis_free(struct rank_axis *axis);
 
 /* Shifts a machine's times; rank_axis_settle() after the last shift puts the axis' 0 where it belongs. */

@@ -2,6 +2,7 @@
 """cg-analyze ranks: planted stragglers and clocks are found, and nothing else."""
 import csv
 import io
+import json
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cli import document, done, equal, ok, run as cg, skip  # noqa: E402
 from harness import Run, program  # noqa: E402
-from job import WORK_NS, Rank, run, write  # noqa: E402
+from job import WORK_NS, Rank, anchor, run, write  # noqa: E402
 
 STEPS = 20
 
@@ -130,6 +131,23 @@ def clock_rate(folder):
     near(got['ranks'][1]['uncertainty_ns'], span / 100, 'and what it was off by is its uncertainty')
 
 
+def no_last_anchor(folder):
+    """Of rank 1 nobody read the clocks at the end, of rank 2 only at the half: nothing tells how its clock ran from there on."""
+    ranks = [Rank(0), Rank(1), Rank(2)]
+    run(ranks, STEPS)
+    paths = write(folder, ranks)
+    first = [json.loads(open(path).readline())['clock'] for path in paths]
+    half = ranks[2].begin_ns + (ranks[2].end_ns - ranks[2].begin_ns) // 2
+    for path, clock in ((paths[1], {k: v for k, v in first[1].items() if k != 'last'}), (paths[2], dict(first[2], last=anchor(ranks[2], half)))):
+        lines = open(path).readlines()
+        lines[0] = json.dumps(dict(json.loads(lines[0]), clock=clock)) + '\n'
+        with open(path, 'w') as file:
+            file.writelines(lines)
+    got = document('ranks', *paths)
+    span = ranks[1].end_ns - ranks[1].begin_ns
+    equal([r['uncertainty_ns'] for r in got['ranks']], [40, 40 + span // 8192, 40 + (ranks[2].end_ns - half) // 8192], 'behind the last anchor the uncertainty grows')
+
+
 def died(folder):
     """Rank 1 is killed after 7 of 20 steps."""
     ranks = [Rank(0), Rank(1, killed_after=7), Rank(2, slow={'forward': 1.2})]
@@ -245,7 +263,7 @@ def main():
             os.mkdir(f'{top}/{name}')
             return f'{top}/{name}'
         ranks = planted_straggler(folder('straggler'))
-        for test in (recorded, planted_device, even, unnamed_collective, two_machines, same_name_other_boot, clock_rate, died, unequal, memory_rows, names):
+        for test in (recorded, planted_device, even, unnamed_collective, two_machines, same_name_other_boot, clock_rate, no_last_anchor, died, unequal, memory_rows, names):
             test(folder(test.__name__))
         refusals(folder('refusals'), ranks)
         pages(folder('pages'), ranks)

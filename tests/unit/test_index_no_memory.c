@@ -76,11 +76,12 @@ static bool make_ranks(struct given *given)
     static const struct cg_origin origins[2] = {{.clock_known = true, .host = "a"},
                                                 {.clock_known = true, .host = "b"}};
     const struct cg_origin *of[] = {&origins[0], &origins[1]};
+    const uint64_t end_ns[] = {0, 0};
     const struct ranks_criteria criteria = {.slower_percent = 1, .collective = "m"};
     struct rank_axis axis;
     struct ranks ranks = {0};
-    bool made =
-        rank_axis_make(of, 2, &axis) && ranks_make(given->ranks, 2, &axis, given->names, &criteria, &ranks);
+    bool made = rank_axis_make(of, end_ns, 2, &axis) &&
+                ranks_make(given->ranks, 2, &axis, given->names, &criteria, &ranks);
 
     ranks_free(&ranks);
     rank_axis_free(&axis);
