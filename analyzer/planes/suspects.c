@@ -121,7 +121,8 @@ static uint64_t end_of(const struct cg_device_intervals *interval, uint32_t row)
     return cg_sat_add(interval->start_ns[row], interval->duration_ns[row]);
 }
 
-/* By how much a runs on after b, which begins later, has begun, beyond what is allowed; 0: not. Branches of a
+/* By how much a runs on after b, which begins no earlier, has begun, beyond what is allowed; 0: not, or b may
+ * have run before a: a short kernel that begins with a long one. Branches of a
  * graph run at once, and all have the stream and the correlation of its launch. */
 static uint64_t overlap(const struct cg_device_intervals *interval, uint32_t a, uint32_t b)
 {
@@ -130,7 +131,8 @@ static uint64_t overlap(const struct cg_device_intervals *interval, uint32_t a, 
         return 0;
     uint64_t allowed = cg_sat_add(cg_sat_add(slack(interval, a), slack(interval, b)), TOLERANCE_NS);
     uint64_t over = cg_sat_sub(end_of(interval, a), interval->start_ns[b]);
-    return over > allowed ? over : 0;
+    uint64_t turned = cg_sat_sub(end_of(interval, b), interval->start_ns[a]);
+    return over > allowed && turned > allowed ? over : 0;
 }
 
 static bool is_judged(const struct search *search, uint32_t row)

@@ -197,6 +197,11 @@ static void overlaps(void **state)
     put_work(&text, "5", "a", 1000, 8000, KERNEL ",\"correlation\":5"); /* 14 */
     put_work(&text, "5", "a", 2000, 3000, KERNEL ",\"correlation\":5"); /* 15 */
     put_work(&text, "5", "a", 6000, 20, KERNEL ",\"correlation\":6");   /* 16: while 14 runs */
+    /* Two that begin at once, in either order of the file: the short one may have been first, by 900. */
+    put_work(&text, "6", "a", 1000, 9000, KERNEL); /* 17 */
+    put_work(&text, "6", "a", 1000, 900, KERNEL);  /* 18 */
+    put_work(&text, "7", "a", 1000, 900, KERNEL);  /* 19 */
+    put_work(&text, "7", "a", 1000, 9000, KERNEL); /* 20 */
     make(&text, &made);
     assert_int_equal(made.suspects.count, 4);
     expect_suspect(&made, 3, SUSPECT_OVERLAP, 16, 20, 3000);
