@@ -130,10 +130,28 @@ void session_come_and_go(void)
 
 /* ---- loading ---- */
 
+/* A signal's handler has forked while its thread was storing into its ring, which the child shares with its
+ * parent: what is left of that call goes into memory of the child's own. */
+static void part_from_ring(const struct record_thread *thread)
+{
+    enum { PROTECTION = PROT_READ | PROT_WRITE, FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED };
+    const struct ring_view *view = &session.views[thread->ring_index];
+    uintptr_t first = (uintptr_t)thread->ring & ~(uintptr_t)(PAGE - 1), end = (uintptr_t)(thread->ring + 1);
+    int past = errno;
+
+    if (!thread->ring || !view->slots ||
+        atomic_load_explicit(&thread->peer->at, memory_order_relaxed) != RECORD_AT_SLOT)
+        return;
+    mmap((void *)first, end - first, PROTECTION, FLAGS, -1, 0);
+    mmap(view->slots, (size_t)view->slot_count * CAP_SLOT, PROTECTION, FLAGS, -1, 0);
+    errno = past;
+}
+
 static void child(void)
 {
     struct record_thread *thread = &record_self;
 
+    part_from_ring(thread);
     peers_forked();
     thread->tid = 0;
     thread->step = 0;

@@ -1,13 +1,16 @@
 /* Uses NVTX in one way, and prints what it returned. usage: ranges WAY [PLUGIN] */
 #include <cuda.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCuda.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -216,6 +219,45 @@ static void forked(void)
     nvtxDomainRangePop(domain);
 }
 
+static pid_t parent;
+static volatile sig_atomic_t children;
+
+static void fork_here(int signal)
+{
+    int past = errno;
+    pid_t child = getpid() == parent ? fork() : -1;
+
+    (void)signal;
+    if (child == 0) usleep(2000); /* the parent has gone on when it comes back */
+    if (child > 0) children++;
+    errno = past;
+}
+
+/* Forks wherever a signal finds the thread, inside of a call mostly; each child ends the call that its parent
+ * was in. */
+static void forked_inside(void)
+{
+    enum { CHILDREN = 100 };
+    const struct sigaction action = {.sa_handler = fork_here, .sa_flags = SA_RESTART};
+    const struct itimerval tick = {{0, 3001}, {0, 3001}}, stop = {{0, 0}, {0, 0}};
+    unsigned pairs = 0;
+
+    parent = getpid();
+    nvtxRangePushA("step");
+    nvtxRangePop();
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &tick, NULL);
+    for (; children < CHILDREN && getpid() == parent; pairs++) {
+        nvtxRangePushA("step");
+        nvtxRangePop();
+    }
+    if (getpid() != parent) _exit(0);
+    setitimer(ITIMER_REAL, &stop, NULL);
+    while (wait(NULL) > 0)
+        ;
+    printf("%u\n", pairs + 1);
+}
+
 static void plugins(void)
 {
     void *handle = dlopen(plugin_path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
@@ -290,13 +332,21 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } ways[] = {{"nested", nested},       {"attributes", attributes_way},
-                {"crossing", crossing},   {"unmatched", unmatched},
-                {"open", open_way},       {"deep", deep},
-                {"started", started},     {"threads", threads},
-                {"forked", forked},       {"plugin", plugins},
-                {"tool", through_tool},   {"streams", streams},
-                {"beside", beside_spans}, {"none", none}};
+    } ways[] = {{"nested", nested},
+                {"attributes", attributes_way},
+                {"crossing", crossing},
+                {"unmatched", unmatched},
+                {"open", open_way},
+                {"deep", deep},
+                {"started", started},
+                {"threads", threads},
+                {"forked", forked},
+                {"plugin", plugins},
+                {"tool", through_tool},
+                {"streams", streams},
+                {"forked-inside", forked_inside},
+                {"beside", beside_spans},
+                {"none", none}};
 
     if (argc > 2) plugin_path = argv[2];
     for (unsigned i = 0; argc > 1 && i < sizeof ways / sizeof *ways; i++)

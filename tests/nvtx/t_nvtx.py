@@ -182,6 +182,14 @@ def forked():
         tap.equal(found, [[("child's", 'library')], [("parent's", 'library')]], 'forked: each has its own, with the domain made before the fork')
 
 
+def forked_inside():
+    with Run([RANGES, 'forked-inside'], CGTRACE_RING_BYTES='1M') as run:
+        tap.equal((run.status, run.err), (0, b''), 'forked inside: runs')
+        tap.equal([v for path in run.traces for v in check(path)], [], 'forked inside: every trace is valid, whatever call a child ends for its parent')
+        spans = Spans(max(run.traces, key=os.path.getsize))
+        tap.equal((spans.terminal['coverage']['span']['seen'], spans.unmatched()), (int(run.out), 0), 'forked inside: the parent has its own ranges, no more')
+
+
 def plugin():
     if SANITIZED:
         tap.skip('plugin: hidden, RTLD_LOCAL and RTLD_DEEPBIND', 'sanitizers refuse RTLD_DEEPBIND')
@@ -258,7 +266,7 @@ def nothing():
 
 
 def main():
-    for part in (nested, attributes, crossing, unmatched, beside_spans, left_open, deep, started, threads, forked, plugin, tool, inherited, names, examples, nothing):
+    for part in (nested, attributes, crossing, unmatched, beside_spans, left_open, deep, started, threads, forked, forked_inside, plugin, tool, inherited, names, examples, nothing):
         part()
     tap.done()
 
