@@ -1,8 +1,7 @@
 /* What recording costs a thread, the writer running: a launch against a bare prefaulted
  * slot of a shared mapping with as many clock reads; and a record's way to JSONL against snprintf.
  *
- * Each figure is the median of rounds that fill less than half of a ring, with the writer given time between
- * them. */
+ * Rounds fill less than half of a ring, with the writer given time between them. */
 #include <execinfo.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,31 +15,12 @@
 #include "preload/record/record.h"
 #include "preload/record/session.h"
 #include "preload/record/stacks.h"
+#include "tests/bench/rounds.h"
 
 const char *const hook_api_names[] = {"cuLaunchKernel"};
 const uint32_t hook_api_count = 1;
 
-enum { ROUNDS = 41, COUNT = 8192, SLOTS = 1 << 16 };
-
-static double now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values)
-{
-    qsort(values, ROUNDS, sizeof *values, ascending);
-    return values[ROUNDS / 2];
-}
+enum { COUNT = 8192, SLOTS = 1 << 16 };
 
 /* ---- the floor: a slot, its stamps, a release store of the head ---- */
 
@@ -131,24 +111,6 @@ static void pause_ms(long ms)
     nanosleep(&time, NULL);
 }
 
-/* Ours and the floor in turns, so that both meet the same machine; nanoseconds for one record. */
-static void compare(const char *name, void (*ours)(void), void (*floor_)(void), const char *goal)
-{
-    double of_ours[ROUNDS], of_floor[ROUNDS];
-
-    for (int i = 0; i < ROUNDS; i++) {
-        double begin = now_ns();
-        floor_();
-        double middle = now_ns();
-        ours();
-        of_floor[i] = (middle - begin) / COUNT;
-        of_ours[i] = (now_ns() - middle) / COUNT;
-        pause_ms(25);
-    }
-    double a = median(of_ours), b = median(of_floor);
-    printf("BENCH %s %.2f %.2f %.3f %s ns\n", name, a, b, a / b, goal);
-}
-
 /* ---- formatting ---- */
 
 static double by_snprintf(char *line, size_t size)
@@ -211,7 +173,7 @@ static void compare_formats(void)
         print[i] = by_snprintf(line, sizeof line);
         hand[i] = by_hand(&state, line);
     }
-    double a = 1e9 / median(hand), b = 1e9 / median(print);
+    double a = 1e9 / part(hand, ROUNDS, 2), b = 1e9 / part(print, ROUNDS, 2);
     printf("BENCH record.format %.0f %.0f %.2f >=5 records/s\n", a, b, a / b);
     /* The goal stands in the place of a floor. */
     printf("BENCH record.format_rate %.0f 3000000 %.2f >=1 records/s\n", a, a / 3e6);
@@ -228,9 +190,9 @@ int main(void)
     record_leave(&call);
     kernel_name = record_string("kernel", 6);
     pause_ms(50);
-    compare("record.launch", run_launches, run_floor, "<=1.2");
+    compare_rounds("record.launch", run_launches, run_floor, COUNT, "<=1.2");
     /* 20 frames, taken, looked up and named; the C library's own function has the addresses alone. */
-    compare("record.stack20", run_stacks, run_backtraces, "<=0.15");
+    compare_rounds("record.stack20", run_stacks, run_backtraces, COUNT, "<=0.15");
     compare_formats();
     record_finish(0);
     if (system("rm -rf -- *") || chdir("/") || rmdir(folder)) return 1;

@@ -13,16 +13,9 @@
 #include <time.h>
 
 #include "common/capture.h"
+#include "tests/bench/rounds.h"
 
-enum { ROUNDS = 41, PAIRS = 4096, SLOTS = 1 << 16 };
-
-static double now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
+enum { PAIRS = 4096, SLOTS = 1 << 16 };
 
 static uint64_t tick(void)
 {
@@ -60,35 +53,10 @@ static bool open_floor(void)
     return true;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* records: of each, two for each of PAIRS. */
 static void compare(const char *name, void (*ours)(void), const char *goal)
 {
-    const struct timespec pause = {0, 25 * 1000000};
-    double of_ours[ROUNDS], of_floor[ROUNDS];
-
-    for (int i = 0; i < ROUNDS; i++) {
-        double begin = now_ns();
-        run_floor();
-        double middle = now_ns();
-        ours();
-        of_floor[i] = (middle - begin) / PAIRS;
-        of_ours[i] = (now_ns() - middle) / PAIRS;
-        nanosleep(&pause, NULL);
-    }
-    qsort(of_ours, ROUNDS, sizeof *of_ours, ascending);
-    qsort(of_floor, ROUNDS, sizeof *of_floor, ascending);
-    /* A core that another thread shares gives half of its units: the floor, which waits for the clock, does
-     * not feel that, and what has more instructions does. */
-    printf("# %s: a quarter of the rounds took at most %.2f ns, the floor's %.2f\n", name,
-           of_ours[ROUNDS / 4], of_floor[ROUNDS / 4]);
-    double a = of_ours[ROUNDS / 2], b = of_floor[ROUNDS / 2];
-    printf("BENCH %s %.2f %.2f %.3f %s ns\n", name, a, b, a / b, goal);
+    compare_rounds(name, ours, run_floor, PAIRS, goal);
 }
 
 #endif

@@ -1,0 +1,112 @@
+/* Ours and a floor in turns, so that both meet the same machine, round by round.
+ *
+ * A hardware thread beside ours on the same core (another guest's, on a virtual machine) takes half of its
+ * units. A floor that waits for the clock does not feel that, and what has more instructions does, so such
+ * rounds compare nothing: in each round it is looked, before and behind what is ours, whether four chains of
+ * additions take a quarter of the time of one. Seen for a span: 23 ns against 19 where they take up to 0.30
+ * of it, 38 against 20 where they take more than 0.38, and nothing between. */
+#ifndef CGTRACE_TESTS_BENCH_ROUNDS_H
+#define CGTRACE_TESTS_BENCH_ROUNDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* Rounds are made until ROUNDS of them had the core alone, or ROUNDS_TRIED were tried. With fewer than
+ * ROUNDS_LEAST the first ROUNDS_ANY count, whatever they had, and it is said. */
+enum { ROUNDS = 41, ROUNDS_LEAST = 5, ROUNDS_ANY = 41, ROUNDS_TRIED = 1000 };
+
+static double now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The value below which a half (2) or a quarter (4) of them lie. */
+static double part(double *values, int count, int parts)
+{
+    qsort(values, (size_t)count, sizeof *values, ascending);
+    return values[count / parts];
+}
+
+#if defined(__x86_64__)
+/* Ticks of a thousand times eight additions: each waits for the one before, or they are four chains. */
+static uint64_t additions(bool chains)
+{
+    uint64_t a = 0, b = 0, c = 0, d = 0, begin = __builtin_ia32_rdtsc();
+
+    for (int i = 0; i < 1000 && !chains; i++)
+        __asm__ volatile("add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0\n"
+                         "add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0"
+                         : "+r"(a));
+    for (int i = 0; i < 1000 && chains; i++)
+        __asm__ volatile("add $1, %0\n add $1, %1\n add $1, %2\n add $1, %3\n"
+                         "add $1, %0\n add $1, %1\n add $1, %2\n add $1, %3"
+                         : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+    return __builtin_ia32_rdtsc() - begin;
+}
+
+static bool core_is_alone(void)
+{
+    uint64_t before = additions(false), chains = additions(true), behind = additions(false);
+
+    /* The shorter one: an interrupt in it would make the chains look fast. A third: between the quarter that
+     * they take alone and the half. */
+    return chains * 3 < (before < behind ? before : behind);
+}
+#else
+static bool core_is_alone(void)
+{
+    return true;
+}
+#endif
+
+/* Prints the row of a bench, in nanoseconds for one of `count`: the lower quartiles of the rounds that had
+ * the core alone, since sharing that began and ended between two looks only adds; medians of any rounds else.
+ */
+static void compare_rounds(const char *name, void (*ours)(void), void (*floor_)(void), int count,
+                           const char *goal)
+{
+    double of_ours[2][ROUNDS + 1], of_floor[2][ROUNDS_ANY + 1]; /* of any rounds, of those alone */
+    int tried = 0, any = 0, alone = 0;
+
+    for (; tried < ROUNDS_TRIED && alone < ROUNDS; tried++) {
+        double begin = now_ns();
+        floor_();
+        double floor_ns = (now_ns() - begin) / count;
+        /* Not before the floor: behind a pause the chain is slow to begin with. */
+        bool mine = core_is_alone();
+        struct timespec pause = {0, 5 * 1000000};
+
+        if (mine || any < ROUNDS_ANY) {
+            begin = now_ns();
+            ours();
+            double ours_ns = (now_ns() - begin) / count;
+            mine &= core_is_alone();
+            of_floor[mine][mine ? alone : any] = floor_ns;
+            of_ours[mine][mine ? alone : any] = ours_ns;
+            alone += mine;
+            any += !mine && any < ROUNDS_ANY;
+            pause.tv_nsec = 25 * 1000000;
+        }
+        nanosleep(&pause, NULL);
+    }
+    bool judged = alone >= ROUNDS_LEAST;
+    int count_of = judged ? alone : any, parts = judged ? 4 : 2;
+    double a = part(of_ours[judged], count_of, parts), b = part(of_floor[judged], count_of, parts);
+    printf("# %s: %d of %d rounds had the core alone%s\n", name, alone, tried,
+           judged ? "" : ", too few to judge by: the figure is that of a shared core");
+    printf("BENCH %s %.2f %.2f %.3f %s ns\n", name, a, b, a / b, goal);
+}
+
+#endif
