@@ -110,6 +110,48 @@ def module():
         tap.equal((meta['entrypoint'], meta['capture_step'], meta['tags'].get('job')), ('train', 3, '7'), 'cgtrace.py: the session')
 
 
+# ---- cgtrace_callback.py ----
+# Two batches, hooks in Lightning's order; the third one raises in its forward part.
+HOOKS = '''
+from cgtrace_callback import CgtraceCallback
+callback = CgtraceCallback()
+for i in range(2):
+    callback.on_train_batch_start(None, None, None, i)
+    callback.on_before_backward(None, None, 0.5 - i / 4)
+    callback.on_after_backward(None, None)
+    callback.on_before_optimizer_step(None, None, None)
+    callback.on_train_batch_end(None, None, None, None, i)
+callback.on_train_batch_start(None, None, None, 2)
+callback.on_exception(None, None, ValueError())
+print('trained')
+'''
+
+
+def callback():
+    with tempfile.TemporaryDirectory() as folder:
+        source = f'{folder}/program.py'
+        with open(source, 'w', encoding='utf-8') as file:
+            file.write(HOOKS)
+        r = run([sys.executable, source], folder, PYTHONPATH=EXAMPLES)
+        tap.equal((r.returncode, r.stdout, r.stderr, sorted(os.listdir(folder))), (0, 'trained\n', '', ['program.py']), 'callback without the library: nothing')
+        if SANITIZED:
+            tap.skip('callback with the library', 'a sanitizer must be preloaded first')
+            return
+        r = run(['cgtrace', 'record', '--quiet', '--output', f'{folder}/x.jsonl', '--', sys.executable, source], folder, PYTHONPATH=EXAMPLES)
+        if not tap.ok(r.returncode == 0 and r.stdout == 'trained\n' and os.path.exists(f'{folder}/x.jsonl'), 'callback: a trace', (r.stdout, r.stderr)):
+            return
+        tap.equal(check(f'{folder}/x.jsonl'), [], 'callback: it is valid')
+        lines = [json.loads(line) for line in open(f'{folder}/x.jsonl', encoding='utf-8')]
+        spans = [s for s in lines if s['kind'] == 'span_start' and s.get('source') == 'api']
+        names = {s['id']: s['name'] for s in spans}
+        parts = [('forward', 'forward'), ('backward', 'backward'), ('optimizer', 'optimizer')]
+        tap.equal([(s['name'], s.get('step'), names.get(s['parent_id'])) for s in spans],
+                  2 * [('train_step', None, None), *((name, step, 'train_step') for name, step in parts)] +
+                  [('train_step', None, None), ('forward', 'forward', 'train_step')], 'callback: its spans, their steps and parents')
+        tap.equal(sum(s['kind'] == 'span_end' for s in lines if s.get('span_id', s.get('id')) in names), 10, 'callback: each of them ends')
+        tap.equal([s['mean'] for s in lines if s['kind'] == 'tensor_stats' and s['label'] == 'loss'], [0.5, 0.25], 'callback: the losses')
+
+
 # ---- scripts ----
 def gate():
     if SANITIZED:
@@ -152,6 +194,7 @@ def main():
     rust()
     torch()
     module()
+    callback()
     gate()
     slurm()
     tap.done()
