@@ -3,21 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum setting_type {
-    TYPE_TEXT,
-    TYPE_PATH,
-    TYPE_FOLDER,
-    TYPE_PAIRS,
-    TYPE_CHOICE,
-    TYPE_BYTES,
-    TYPE_NUMBER,
-    TYPE_FLAG,
-    TYPE_FILE,
-    TYPE_WORDS,
-    TYPE_RANKS,
-    TYPE_NUMBERS
-};
-
 /* Copies, because a program may write over its environment (titles of processes do). */
 static char kept[16 * 1024];
 static size_t kept_used;
@@ -153,37 +138,37 @@ static bool is_pairs(const char *text)
     }
 }
 
-static bool parse_setting(enum setting_type type, const char *text, const char *allowed, void *value)
+static bool parse_setting(enum cg_setting_type type, const char *text, const char *allowed, void *value)
 {
     bool has;
     int index;
 
     switch (type) {
-    case TYPE_RANKS:
-    case TYPE_NUMBERS:
-        if (!parse_list(text, type == TYPE_NUMBERS, 0, &has)) return false;
+    case CG_TYPE_RANKS:
+    case CG_TYPE_NUMBERS:
+        if (!parse_list(text, type == CG_TYPE_NUMBERS, 0, &has)) return false;
         /* fall through */
-    case TYPE_PAIRS:
-        if (type == TYPE_PAIRS && !is_pairs(text)) return false;
+    case CG_TYPE_PAIRS:
+        if (type == CG_TYPE_PAIRS && !is_pairs(text)) return false;
         /* fall through */
-    case TYPE_TEXT:
-    case TYPE_PATH:
-    case TYPE_FOLDER:
-    case TYPE_FILE:
+    case CG_TYPE_TEXT:
+    case CG_TYPE_PATH:
+    case CG_TYPE_FOLDER:
+    case CG_TYPE_FILE:
         *(const char **)value = keep(text);
         return *(const char **)value != NULL;
-    case TYPE_CHOICE:
+    case CG_TYPE_CHOICE:
         index = word_index(allowed, text, strlen(text));
         *(unsigned *)value = (unsigned)index;
         return index >= 0;
-    case TYPE_WORDS:
+    case CG_TYPE_WORDS:
         return parse_words(text, allowed, value);
-    case TYPE_FLAG:
+    case CG_TYPE_FLAG:
         *(bool *)value = text[0] == '1';
         return (text[0] == '0' || text[0] == '1') && !text[1];
-    case TYPE_BYTES:
+    case CG_TYPE_BYTES:
         return parse_bytes(text, value);
-    case TYPE_NUMBER:
+    case CG_TYPE_NUMBER:
         return parse_range(text, allowed, value);
     }
     return false;
@@ -215,7 +200,7 @@ bool settings_read(struct settings *settings, char *error, unsigned error_size)
 #define SETTING(member, name, type, initial, allowed, meaning)                                               \
     text = getenv(name);                                                                                     \
     if (!text || !*text) text = initial;                                                                     \
-    if (!parse_setting(TYPE_##type, text, allowed, &settings->member)) {                                     \
+    if (!parse_setting(CG_TYPE_##type, text, allowed, &settings->member)) {                                  \
         complain(name, text, allowed, error, error_size);                                                    \
         return false;                                                                                        \
     }

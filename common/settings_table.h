@@ -75,6 +75,22 @@ enum cg_record_family {
 enum cg_timing { CG_TIMING_AUTO, CG_TIMING_EVENTS, CG_TIMING_OFF };
 enum cg_stacks { CG_STACKS_ALLOC, CG_STACKS_ALL, CG_STACKS_OFF };
 enum cg_sync { CG_SYNC_BOTH, CG_SYNC_START, CG_SYNC_END, CG_SYNC_OFF };
+/* The types of the table. */
+enum cg_setting_type {
+    CG_TYPE_TEXT,
+    CG_TYPE_PATH,
+    CG_TYPE_FOLDER,
+    CG_TYPE_PAIRS,
+    CG_TYPE_FILE,
+    CG_TYPE_RANKS,
+    CG_TYPE_NUMBERS,
+    CG_TYPE_NUMBER,
+    CG_TYPE_CHOICE,
+    CG_TYPE_WORDS,
+    CG_TYPE_FLAG,
+    CG_TYPE_BYTES
+};
+
 enum cg_overflow { CG_OVERFLOW_DROP, CG_OVERFLOW_BLOCK };
 enum cg_phase_setting { CG_PHASE_AUTO, CG_PHASE_SET_TRAIN, CG_PHASE_SET_INFER };
 

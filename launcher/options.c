@@ -10,28 +10,14 @@
 
 enum { NAME_BYTES = 64 };
 
-/* Types of settings_table.h. */
-enum setting_type {
-    TYPE_TEXT,
-    TYPE_PATH,
-    TYPE_FOLDER,
-    TYPE_PAIRS,
-    TYPE_FILE,
-    TYPE_RANKS,
-    TYPE_NUMBERS,
-    TYPE_NUMBER,
-    TYPE_CHOICE,
-    TYPE_WORDS,
-    TYPE_FLAG,
-    TYPE_BYTES
-};
 struct setting {
     const char *variable, *initial, *allowed, *meaning;
-    enum setting_type type;
+    enum cg_setting_type type;
 };
 
 static const struct setting settings[] = {
-#define SETTING(member, name, type, initial, allowed, meaning) {name, initial, allowed, meaning, TYPE_##type},
+#define SETTING(member, name, type, initial, allowed, meaning)                                               \
+    {name, initial, allowed, meaning, CG_TYPE_##type},
     CG_SETTINGS(SETTING)
 #undef SETTING
 };
@@ -73,10 +59,10 @@ static int read_option(int argc, char **argv, int *at)
 
     if (!setting) return unknown_option(word, length);
     if (value) {
-        if (setting->type == TYPE_FLAG)
+        if (setting->type == CG_TYPE_FLAG)
             return complain(EXIT_USAGE, "--%.*s takes no value", (int)length, word);
         value++;
-    } else if (setting->type == TYPE_FLAG) {
+    } else if (setting->type == CG_TYPE_FLAG) {
         value = "1";
     } else if (*at + 1 < argc && strcmp(argv[*at + 1], "--") != 0) {
         value = argv[++*at];
@@ -125,7 +111,7 @@ static const char *file_fault(const char *path)
 bool options_files_readable(void)
 {
     for (size_t i = 0; i < SETTING_COUNT; i++) {
-        const char *path = settings[i].type == TYPE_FILE ? getenv(settings[i].variable) : NULL;
+        const char *path = settings[i].type == CG_TYPE_FILE ? getenv(settings[i].variable) : NULL;
         const char *fault = path && *path ? file_fault(path) : NULL;
         if (!fault) continue;
         complain(EXIT_USAGE, "%s: %s: %s; allowed: %s", settings[i].variable, path, fault,
@@ -141,8 +127,8 @@ void options_help(void)
         const struct setting *setting = &settings[i];
         char name[NAME_BYTES];
         settings_option(setting->variable, name, sizeof name);
-        printf("  --%s%s\n      %s\n", name, setting->type == TYPE_FLAG ? "" : " VALUE", setting->meaning);
-        if (setting->type != TYPE_FLAG)
+        printf("  --%s%s\n      %s\n", name, setting->type == CG_TYPE_FLAG ? "" : " VALUE", setting->meaning);
+        if (setting->type != CG_TYPE_FLAG)
             printf("      allowed: %s%s%s\n", setting->allowed, *setting->initial ? "; default: " : "",
                    setting->initial);
         printf("      environment: %s\n", setting->variable);

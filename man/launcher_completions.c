@@ -6,25 +6,11 @@
 #include "common/settings.h"
 #include "man/shell.h"
 
-enum setting_type {
-    TYPE_TEXT,
-    TYPE_PATH,
-    TYPE_FOLDER,
-    TYPE_PAIRS,
-    TYPE_FILE,
-    TYPE_RANKS,
-    TYPE_NUMBERS,
-    TYPE_NUMBER,
-    TYPE_CHOICE,
-    TYPE_WORDS,
-    TYPE_FLAG,
-    TYPE_BYTES
-};
 static const struct setting {
     const char *variable, *allowed, *meaning;
-    enum setting_type type;
+    enum cg_setting_type type;
 } settings[] = {
-#define SETTING(member, name, type, initial, allowed, meaning) {name, allowed, meaning, TYPE_##type},
+#define SETTING(member, name, type, initial, allowed, meaning) {name, allowed, meaning, CG_TYPE_##type},
     CG_SETTINGS(SETTING)};
 static const struct command {
     const char *name, *about;
@@ -44,7 +30,7 @@ static const char *option_of(const struct setting *setting)
 
 static bool has_words(const struct setting *setting)
 {
-    return setting->type == TYPE_CHOICE || setting->type == TYPE_WORDS;
+    return setting->type == CG_TYPE_CHOICE || setting->type == CG_TYPE_WORDS;
 }
 
 /* The words that are allowed, with a blank between two. */
@@ -91,18 +77,18 @@ static const char bash_walk[] =
 
 static void bash_value(const struct setting *setting)
 {
-    if (!has_words(setting) && setting->type != TYPE_PATH && setting->type != TYPE_FILE &&
-        setting->type != TYPE_FOLDER)
+    if (!has_words(setting) && setting->type != CG_TYPE_PATH && setting->type != CG_TYPE_FILE &&
+        setting->type != CG_TYPE_FOLDER)
         return;
     printf("        --%s) ", option_of(setting));
-    if (setting->type == TYPE_WORDS) fputs("list=${word%\"${word##*,}\"}; ", stdout);
+    if (setting->type == CG_TYPE_WORDS) fputs("list=${word%\"${word##*,}\"}; ", stdout);
     fputs("mapfile -t COMPREPLY < <(compgen ", stdout);
     if (has_words(setting)) {
-        fputs(setting->type == TYPE_WORDS ? "-P \"$list\" -W '" : "-W '", stdout);
+        fputs(setting->type == CG_TYPE_WORDS ? "-P \"$list\" -W '" : "-W '", stdout);
         put_words(setting);
-        puts(setting->type == TYPE_WORDS ? "' -- \"${word##*,}\") ;;" : "' -- \"$word\") ;;");
+        puts(setting->type == CG_TYPE_WORDS ? "' -- \"${word##*,}\") ;;" : "' -- \"$word\") ;;");
     } else {
-        printf("-%c -- \"$word\") ;;\n", setting->type == TYPE_FOLDER ? 'd' : 'f');
+        printf("-%c -- \"$word\") ;;\n", setting->type == CG_TYPE_FOLDER ? 'd' : 'f');
     }
 }
 
@@ -112,7 +98,7 @@ static void bash(void)
     size_t used = 0;
 
     for (size_t i = 0; i < COUNT_OF(settings) && used < sizeof values; i++)
-        if (settings[i].type != TYPE_FLAG)
+        if (settings[i].type != CG_TYPE_FLAG)
             used += (size_t)snprintf(values + used, sizeof values - used, "%srecord:--%s", used ? "|" : "",
                                      option_of(&settings[i]));
     fputs(bash_head, stdout);
@@ -139,16 +125,16 @@ static void bash(void)
 
 static void zsh_option(const struct setting *setting)
 {
-    printf(" \\\n        '--%s%s[", option_of(setting), setting->type == TYPE_FLAG ? "" : "=");
+    printf(" \\\n        '--%s%s[", option_of(setting), setting->type == CG_TYPE_FLAG ? "" : "=");
     shell_zsh_about(setting->meaning);
     putchar(']');
-    if (setting->type != TYPE_FLAG) fputs(":value:", stdout);
-    if (setting->type == TYPE_CHOICE) putchar('(');
-    if (setting->type == TYPE_WORDS) fputs("_values -s , value ", stdout);
+    if (setting->type != CG_TYPE_FLAG) fputs(":value:", stdout);
+    if (setting->type == CG_TYPE_CHOICE) putchar('(');
+    if (setting->type == CG_TYPE_WORDS) fputs("_values -s , value ", stdout);
     if (has_words(setting)) put_words(setting);
-    if (setting->type == TYPE_CHOICE) putchar(')');
-    if (setting->type == TYPE_PATH || setting->type == TYPE_FILE) fputs("_files", stdout);
-    if (setting->type == TYPE_FOLDER) fputs("_files -/", stdout);
+    if (setting->type == CG_TYPE_CHOICE) putchar(')');
+    if (setting->type == CG_TYPE_PATH || setting->type == CG_TYPE_FILE) fputs("_files", stdout);
+    if (setting->type == CG_TYPE_FOLDER) fputs("_files -/", stdout);
     putchar('\'');
 }
 
@@ -193,7 +179,7 @@ static void fish_functions(void)
           "            printf '%s\\n' $words[2..]\n            return 0\n        case",
           stdout);
     for (size_t i = 0; i < COUNT_OF(settings); i++)
-        if (settings[i].type != TYPE_FLAG) printf(" --%s", option_of(&settings[i]));
+        if (settings[i].type != CG_TYPE_FLAG) printf(" --%s", option_of(&settings[i]));
     puts(
         "\n            set -e words[1..2]\n        case '-*'\n            set -e words[1]\n        case '*'\n"
         "            break\n        end\n    end\n"
@@ -204,16 +190,16 @@ static void fish_option(const struct setting *setting)
 {
     printf("complete -c cgtrace -n '__cgtrace_command record; and not __cgtrace_program >/dev/null' -l %s",
            option_of(setting));
-    if (setting->type == TYPE_FOLDER)
+    if (setting->type == CG_TYPE_FOLDER)
         fputs(" -x -a '(__fish_complete_directories)'", stdout);
-    else if (setting->type == TYPE_PATH || setting->type == TYPE_FILE)
+    else if (setting->type == CG_TYPE_PATH || setting->type == CG_TYPE_FILE)
         fputs(" -r -F", stdout);
-    else if (setting->type != TYPE_FLAG)
+    else if (setting->type != CG_TYPE_FLAG)
         fputs(" -x", stdout);
     if (has_words(setting)) {
-        fputs(setting->type == TYPE_WORDS ? " -a '(__fish_append , " : " -a '", stdout);
+        fputs(setting->type == CG_TYPE_WORDS ? " -a '(__fish_append , " : " -a '", stdout);
         put_words(setting);
-        fputs(setting->type == TYPE_WORDS ? ")'" : "'", stdout);
+        fputs(setting->type == CG_TYPE_WORDS ? ")'" : "'", stdout);
     }
     fputs(" -d ", stdout);
     shell_quoted(setting->meaning);

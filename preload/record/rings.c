@@ -189,6 +189,14 @@ bool ring_peer(struct record_thread *thread)
     return true;
 }
 
+/* Until the writer has published once more than it had, or for a while. */
+static void await_progress(uint32_t progress)
+{
+    atomic_fetch_add_explicit(&record_page->waiters, 1, memory_order_relaxed);
+    futex_wait(&record_page->progress, progress, WAIT_NS);
+    atomic_fetch_sub_explicit(&record_page->waiters, 1, memory_order_relaxed);
+}
+
 /* *open: the session still is. False: no ring. */
 static bool take_ring(struct record_thread *thread, uint64_t generation, bool opener, bool *open)
 {
@@ -225,9 +233,7 @@ static bool wait_for_ring(struct record_thread *thread, uint64_t generation, boo
         if (take_ring(thread, generation, false, open)) return true;
         if (!*open || session.writer_failed || !ring_to_come()) return false;
         writer_wake();
-        atomic_fetch_add_explicit(&record_page->waiters, 1, memory_order_relaxed);
-        futex_wait(&record_page->progress, progress, WAIT_NS);
-        atomic_fetch_sub_explicit(&record_page->waiters, 1, memory_order_relaxed);
+        await_progress(progress);
     }
 }
 
@@ -382,9 +388,7 @@ static bool wait_for_room(struct record_thread *thread, unsigned count)
         if (session.writer_failed ||
             thread->generation != atomic_load_explicit(&record_page->generation, memory_order_relaxed))
             return false;
-        atomic_fetch_add_explicit(&record_page->waiters, 1, memory_order_relaxed);
-        futex_wait(&record_page->progress, progress, WAIT_NS);
-        atomic_fetch_sub_explicit(&record_page->waiters, 1, memory_order_relaxed);
+        await_progress(progress);
     }
 }
 
