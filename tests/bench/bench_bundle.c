@@ -2,14 +2,16 @@
  * same files; publication, less the derivation of the evidence (`import`) and the making of the page (`view`
  * less its reading), against cp, sync and that digest.
  *
- * Times are processor time of whole processes, the best of several taken in turn. CGTRACE_BENCH_LARGE=1 takes
- * a trace of about 1 GB instead of one of about 100 MB. */
+ * Times are processor time of whole processes, the best of several taken in turn. The trace has about 1 GB;
+ * with CGTRACE_BENCH_SMALL=1 a tenth of that. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "tests/bench/sizes.h"
 
 enum { ROUNDS = 3 };
 
@@ -73,7 +75,7 @@ static int measure(void)
 
 int main(void)
 {
-    const char *build = getenv("BUILD"), *large = getenv("CGTRACE_BENCH_LARGE");
+    const char *build = getenv("BUILD");
     char *programs = realpath(build ? build : "build", NULL), command[128];
     if (!programs || setenv("P", programs, 1) != 0 || !mkdtemp(folder)) return 1;
     int status = 1;
@@ -83,7 +85,7 @@ int main(void)
         status = 0;
     } else {
         snprintf(command, sizeof command, "$P/bench-tools/generate-trace mixed %s > t.jsonl",
-                 large && strcmp(large, "1") == 0 ? "5000000" : "500000");
+                 bench_full_size("bundle", 1.1e9) ? "5000000" : "500000");
         if (timed(command) >= 0) status = measure();
     }
     snprintf(command, sizeof command, "rm -rf '%s'", folder);

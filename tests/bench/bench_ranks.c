@@ -1,11 +1,12 @@
 /* Comparing the ranks of a job: processor time for each byte as traces grow, and memory against all of them.
  *
- * 16 ranks of 10 MB each, against 16 of 2.5 MB; CGTRACE_BENCH_LARGE=1 takes 16 of 100 MB against 16 of 25. */
+ * 16 ranks of 100 MB each, against 16 of 25 MB; CGTRACE_BENCH_SMALL=1 takes a tenth. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "tests/bench/child.h"
+#include "tests/bench/sizes.h"
 
 enum { RANKS = 16, ROUNDS = 3, LAYERS = 24 };
 
@@ -113,8 +114,7 @@ static struct result measure(const char *folder, long bytes)
 
 int main(void)
 {
-    const char *large = getenv("CGTRACE_BENCH_LARGE");
-    long bytes = large && *large == '1' ? 100000000 : 10000000;
+    long bytes = bench_full_size("ranks", 16 * 100e6) ? 100000000 : 10000000;
     char folder[] = "/tmp/bench_ranks.XXXXXX";
 
     if (!mkdtemp(folder)) return 1;
