@@ -10,17 +10,7 @@ extern char **environ;
 
 static void work(unsigned value)
 {
-    CUmodule module = NULL;
-    CUdeviceptr data;
-    uint32_t first;
-    target_open(0);
-    CUfunction fill = target_kernel(&module, "fill");
-    CU(cuMemAlloc(&data, 4096));
-    target_fill(fill, data, 1024, value, NULL);
-    CU(cuMemcpyDtoH(&first, data, 4));
-    CU(cuMemFree(data));
-    printf("value %u\n", first);
-    fflush(stdout);
+    CU(cuMemFree(target_work(value)));
 }
 
 static void finished(pid_t child)

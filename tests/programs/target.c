@@ -86,3 +86,19 @@ const char target_ptx[] =
     "{\n"
     " ret;\n"
     "}\n";
+
+CUdeviceptr target_work(unsigned value)
+{
+    enum { COUNT = 1024 };
+    CUmodule module = NULL;
+    CUdeviceptr data;
+    uint32_t first;
+    target_open(0);
+    CUfunction fill = target_kernel(&module, "fill");
+    CU(cuMemAlloc(&data, COUNT * sizeof first));
+    target_fill(fill, data, COUNT, value, NULL);
+    CU(cuMemcpyDtoH(&first, data, sizeof first));
+    printf("value %u\n", first);
+    fflush(stdout);
+    return data;
+}

@@ -28,6 +28,10 @@ extern const char target_ptx[];
 CUfunction target_kernel(CUmodule *module, const char *name);
 void target_fill(CUfunction fill, CUdeviceptr at, unsigned count, unsigned value, CUstream stream);
 
+/* Opens device 0, fills a new block of memory with a value and prints what was read back; the block is the
+ * caller's. */
+CUdeviceptr target_work(unsigned value);
+
 /* A generator with the same numbers everywhere (Numerical Recipes' 64-bit linear congruential one). */
 static inline uint32_t target_random(uint64_t *state)
 {

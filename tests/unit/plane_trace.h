@@ -77,6 +77,48 @@ static inline void put_end(struct text *text, uint64_t time)
         (unsigned long long)time);
 }
 
+/* The vector of doc/spec/planes.md 8.3: storages of one name on two devices, a second allocation of one that
+ * is live, a free of what never was. */
+static inline void put_aliases(struct text *text)
+{
+    put(text, META);
+    put_span(text, "s", "", 0, 100, true);
+    put_memory(text, 10, "cpu", "a", "t1", "s", 64, "alloc", "");
+    put_memory(text, 10, "cuda:0", "a", "t2", "s", 32, "alloc", "");
+    put_memory(text, 20, "cpu", "a", "t3", "s", 64, "alloc", "");
+    put_memory(text, 30, "cuda:0", "a", "t2", "s", 32, "free", "");
+    put_memory(text, 30, "cuda:0", "b", "t4", "s", 16, "alloc", "");
+    put_memory(text, 40, "cpu", "a", "t9", "s", 64, "free", "");
+    put_memory(text, 50, "cpu", "zz", "t9", "s", 1, "free", "");
+    put_end(text, 100);
+}
+
+/* So many of each that a page and an export show, with call stacks. */
+static inline void put_some_of_all(struct text *text, unsigned count)
+{
+    put(text, META);
+    put_span(text, "s", "", 0, 5000, true);
+    put_span(text, "c", "s", 0, 4000, false);
+    for (unsigned i = 0; i < count; i++) {
+        char storage[12];
+        snprintf(storage, sizeof storage, "m%u", i);
+        put(text,
+            "{\"kind\":\"op\",\"span_id\":\"c\",\"op_name\":\"op%u\",\"inputs\":[\"t%u\"],\"output\":\"t%u\","
+            "\"shape\":[%u],\"dtype\":\"f32\",\"device\":\"d\",\"duration_ns\":2,\"timestamp_ns\":%u,"
+            "\"input_dense_bytes\":0,\"tid\":%u,\"correlation\":%u,"
+            "\"stack\":{\"id\":\"k%u\",\"frames\":[{\"offset\":%u}]}}\n",
+            i % 40, i, i + 1, i, 10 * i + 1, i % 3, 500 - i, i, i);
+        put(text,
+            "{\"kind\":\"device_interval\",\"span_id\":\"s\",\"device\":\"d\",\"stream_id\":\"%u\","
+            "\"clock_id\":\"k\",\"backend\":\"b\",\"start_ns\":%u,\"duration_ns\":3,\"correlation\":%u}\n",
+            i % 20, 9000 - i, 500 - i);
+        put_memory(text, 3000 - i, "d", storage, storage, "c", 4 + i, "alloc", "");
+        put(text, "{\"kind\":\"device_memory\",\"timestamp_ns\":%u,\"device\":\"d\",\"used_bytes\":1}\n",
+            900 - i);
+    }
+    put_end(text, 5000);
+}
+
 /* Reads the text and frees it; the test fails when the reader refuses it. */
 static inline struct cg_trace *load_with(struct text *text, const struct cg_load_options *options)
 {

@@ -54,20 +54,11 @@ static void put_op(struct text *text, const char *span, const char *name)
         span, name);
 }
 
-static void test_aliases(void **state) /* 8.3 */
+static void test_aliases(void **state)
 {
     (void)state;
     struct text text = {0};
-    put(&text, META);
-    put_span(&text, "s", "", 0, 100, true);
-    put_memory(&text, 10, "cpu", "a", "t1", "s", 64, "alloc", "");
-    put_memory(&text, 10, "cuda:0", "a", "t2", "s", 32, "alloc", "");
-    put_memory(&text, 20, "cpu", "a", "t3", "s", 64, "alloc", "");
-    put_memory(&text, 30, "cuda:0", "a", "t2", "s", 32, "free", "");
-    put_memory(&text, 30, "cuda:0", "b", "t4", "s", 16, "alloc", "");
-    put_memory(&text, 40, "cpu", "a", "t9", "s", 64, "free", "");
-    put_memory(&text, 50, "cpu", "zz", "t9", "s", 1, "free", "");
-    put_end(&text, 100);
+    put_aliases(&text);
     struct made made = make(&text);
     expect_span(&made, "s", 112, 96, 16);
     release(&made);
