@@ -23,6 +23,14 @@ PLACE := -ffile-prefix-map=$(CURDIR)=.
 ALL_CFLAGS := -std=gnu17 $(OPT) $(PLACE) $(WARN) -fno-strict-aliasing -ffp-contract=off -MMD -MP $(CPPFLAGS) $(SANITIZE) $(CFLAGS)
 CUDA_CPPFLAGS := -isystem $(CUDA_INCLUDE)
 
+# Objects are built again when what they are built with has changed.
+BUILT_WITH := $(strip $(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) $(LDFLAGS))
+ifneq ($(file <$(BUILD)/flags),$(BUILT_WITH))
+$(BUILD)/flags: FORCE
+endif
+$(BUILD)/flags:
+	@mkdir -p $(@D); printf '%s' '$(subst ','\'',$(BUILT_WITH))' > $@
+
 # One short line a command; V=1 shows the whole.
 say = $(if $(V),,@printf "  %-5s %s\n" $(1) $@;)
 
@@ -40,15 +48,15 @@ EXAMPLE_SRC  := $(sort $(wildcard examples/*.c))
 
 PRODUCTS := $(BUILD)/libcgtrace.so $(BUILD)/cg-analyze $(if $(LAUNCHER_SRC),$(BUILD)/cgtrace)
 .DEFAULT_GOAL := all
-.PHONY: all deps check demo bench benches asan tsan valgrind tidy installable install uninstall clean products tests format
+.PHONY: FORCE all deps check demo bench benches asan tsan valgrind tidy installable install uninstall clean products tests format
 .SECONDARY:
 .DELETE_ON_ERROR:
 
 # ---- products ------------------------------------------------------------------------------------------------
-$(BUILD)/obj/%.o: %.c
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -c -o $@ $<
-$(BUILD)/pic/%.o: %.c
+$(BUILD)/pic/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec -c -o $@ $<
 # Built twice, for the processors that have these instructions and for all.
@@ -64,7 +72,7 @@ $(BUILD)/gen/cuda_undef.h: $(CUDA_INCLUDE)/cuda.h
 $(call pics,$(PRELOAD_SRC)): $(BUILD)/gen/cuda_undef.h
 # A sanitizer's runtime looks its functions up through our dlsym before its shadow memory is there.
 $(BUILD)/pic/preload/resolve/%.o: ALL_CFLAGS += -fno-sanitize=all
-$(BUILD)/pic/%.o: %.S
+$(BUILD)/pic/%.o: %.S $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(CPPFLAGS) $(PLACE) -fPIC -c -o $@ $<
 

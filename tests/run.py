@@ -4,10 +4,11 @@
 usage: run.py [WORD...]   only tests whose path contains one of the words
 A test that exits non-zero, prints no plan or fewer results than planned counts as failed.
 """
-import concurrent.futures, glob, os, re, subprocess, sys, time
+import concurrent.futures, contextlib, glob, os, re, signal, subprocess, sys, time
 
 BUILD = os.environ.get('BUILD', 'build')
 LIMIT_S = 1500
+running = set()  # the tests' process groups
 RESULT = re.compile(r'^(not )?ok\b\s*\d*\s*-?\s*(.*)$')
 
 
@@ -23,11 +24,22 @@ def run(path):
     # A sanitizer's runtime comes second in programs that preload what was built with it, and are not.
     env = {'ASAN_OPTIONS': 'verify_asan_link_order=0', **os.environ, 'BUILD': BUILD, 'CMOCKA_MESSAGE_OUTPUT': 'TAP', 'PYTHONPATH': os.getcwd()}
     begin = time.monotonic()
-    try:
-        p = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S)
-        return path, p.returncode, p.stdout.decode(errors='replace'), time.monotonic() - begin
-    except subprocess.TimeoutExpired as e:
-        return path, f'timeout after {LIMIT_S} s', (e.stdout or b'').decode(errors='replace'), time.monotonic() - begin
+    # In a group of its own: what it leaves behind, above all where it hangs, ends with it.
+    with subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as p:
+        running.add(p.pid)
+        try:
+            output, code = p.communicate(timeout=LIMIT_S)[0], p.returncode
+        except subprocess.TimeoutExpired as e:
+            output, code = e.stdout or b'', f'timeout after {LIMIT_S} s'
+        finally:
+            running.discard(p.pid)
+            end(p.pid)
+    return path, code, output.decode(errors='replace'), time.monotonic() - begin
+
+
+def end(group):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
 
 
 def judge(code, output):
@@ -57,20 +69,25 @@ def judge(code, output):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     total = [0, 0, 0]
     tests = find()
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for path, code, output, seconds in pool.map(run, tests):
-            passed, failed, skipped, names, reasons = judge(code, output)
-            for i, n in enumerate((passed, failed, skipped)):
-                total[i] += n
-            print(f'{"FAIL" if failed else "ok":4} {path}: {passed} passed, {failed} failed, {skipped} skipped ({seconds:.1f} s)', flush=True)
-            for reason in reasons:
-                print(f'     SKIP {reason}')
-            if failed:
-                for name in names:
-                    print(f'     not ok: {name}')
-                print(''.join(f'     | {l}\n' for l in output.splitlines()[-60:]), end='', flush=True)
+        try:
+            for path, code, output, seconds in pool.map(run, tests):
+                passed, failed, skipped, names, reasons = judge(code, output)
+                for i, n in enumerate((passed, failed, skipped)):
+                    total[i] += n
+                print(f'{"FAIL" if failed else "ok":4} {path}: {passed} passed, {failed} failed, {skipped} skipped ({seconds:.1f} s)', flush=True)
+                for reason in reasons:
+                    print(f'     SKIP {reason}')
+                if failed:
+                    for name in names:
+                        print(f'     not ok: {name}')
+                    print(''.join(f'     | {l}\n' for l in output.splitlines()[-60:]), end='', flush=True)
+        finally:  # interrupted: theirs are other groups than ours
+            for group in list(running):
+                end(group)
     print(f'{total[0]} passed, {total[1]} failed, {total[2]} skipped')
     return 1 if total[1] or not total[0] else 0
 

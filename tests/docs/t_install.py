@@ -36,7 +36,10 @@ endif()
 
 def make(*words):
     env = {k: v for k, v in os.environ.items() if k not in ('MAKEFLAGS', 'MAKELEVEL', 'MFLAGS', 'CHECK')}
-    p = subprocess.run(['make', '-s', f'BUILD={os.path.relpath(BUILD, ROOT)}', *words], cwd=ROOT, env=env, capture_output=True, text=True, timeout=300)
+    with open(f'{BUILD}/flags', encoding='utf-8') as file:
+        built_with = file.read()  # what is there is what is installed, whichever compiler make would take here
+    p = subprocess.run(['make', '-s', f'BUILD={os.path.relpath(BUILD, ROOT)}', f'BUILT_WITH={built_with}', *words], cwd=ROOT, env=env, capture_output=True,
+                       text=True, timeout=300)
     return tap.ok(p.returncode == 0, f'make {words[0]}', p.stdout + p.stderr)
 
 

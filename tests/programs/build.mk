@@ -13,7 +13,7 @@ $(PROGRAM_DIR)/lib_families.so: $(BUILD)/pic/tests/programs/lib_families.o $(PRO
 $(PROGRAM_DIR)/lib_kernels.so: $(BUILD)/pic/tests/programs/lib_kernels.o
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) -shared $(SANITIZE) $(LDFLAGS) -o $@ $^
-$(BUILD)/pic/tests/programs/lib_%.o: tests/programs/lib_%.c
+$(BUILD)/pic/tests/programs/lib_%.o: tests/programs/lib_%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -fPIC -c -o $@ $<
 
@@ -27,7 +27,7 @@ $(PROGRAM_DIR)/loadpath_linked: $(BUILD)/obj/tests/programs/loadpath_linked.o $(
 $(PROGRAM_DIR)/loadpath_lookup: $(BUILD)/obj/tests/programs/loadpath_lookup.o $(BUILD)/obj/tests/programs/lookup_families.o
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -ldl
-$(BUILD)/obj/tests/programs/lookup_families.o: tests/programs/lib_families.c
+$(BUILD)/obj/tests/programs/lookup_families.o: tests/programs/lib_families.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -DFAMILIES_LOOKED_UP -c -o $@ $<
 $(PROGRAM_DIR)/%: $(BUILD)/obj/tests/programs/%.o $(BUILD)/obj/tests/programs/target.o $(PROGRAM_DRIVER)

@@ -4,7 +4,7 @@ SIM_SRC := $(sort $(wildcard tests/sim/*.c))
 SIM_OBJ := $(patsubst %.c,$(BUILD)/sim/obj/%.o,$(SIM_SRC))
 SIM_LINK = $(CC) -shared $(SANITIZE) $(LDFLAGS) -Wl,-Bsymbolic -Wl,-z,relro
 
-$(BUILD)/sim/obj/%.o: %.c
+$(BUILD)/sim/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(ALL_CFLAGS) $(CUDA_CPPFLAGS) -Wno-deprecated-declarations -fPIC -c -o $@ $<
 $(BUILD)/sim/libcuda.so.1: $(SIM_OBJ) tests/sim/libcuda.map

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""run.py: what a test leaves behind ends with it, whether the test ended, ran into its limit, or the whole was interrupted."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tap  # noqa: E402
+
+RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'run.py')
+LIMITED = f'import runpy, sys; sys.argv[:] = ["run.py"]; run = runpy.run_path({RUN!r}); run["run"].__globals__["LIMIT_S"] = 2; sys.exit(run["main"]())'
+HANGS_S = 60
+LEAVES = 'sleep 1000 >/dev/null 2>&1 & echo $! > left.new; mv left.new left; '
+
+
+def alive(pid):
+    with open(f'/proc/{pid}/stat', encoding='utf-8') as file:
+        return file.read().rsplit(')', 1)[1].split()[0] != 'Z'
+
+
+def ended(pid):
+    """Whether it is gone, once the kernel has had its time."""
+    end = time.monotonic() + HANGS_S
+    try:
+        while alive(pid):
+            if time.monotonic() > end:
+                os.kill(pid, signal.SIGKILL)
+                return False
+            time.sleep(0.01)
+    except FileNotFoundError:
+        pass
+    return True
+
+
+def leaves(script, name, status, said, interrupt=None):
+    with tempfile.TemporaryDirectory(prefix='cgtrace-run-') as folder:
+        os.makedirs(f'{folder}/tests/x')
+        with open(f'{folder}/tests/x/t_x.sh', 'w', encoding='utf-8') as file:
+            file.write(LEAVES + script)
+        with subprocess.Popen([sys.executable, '-c', LIMITED], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as p:
+            if interrupt:
+                while not os.path.exists(f'{folder}/left'):
+                    time.sleep(0.01)
+                p.send_signal(interrupt)
+            out, _ = p.communicate(timeout=HANGS_S)
+        with open(f'{folder}/left', encoding='utf-8') as file:
+            pid = int(file.read())
+        tap.ok(p.returncode == status and said in out, f'{name}: what is said of it', (p.returncode, out))
+        tap.ok(ended(pid), f'{name}: its child has ended')
+
+
+leaves('echo 1..1; echo ok 1', 'a test that passes', 0, '1 passed, 0 failed, 0 skipped')
+leaves('echo 1..1; wait', 'a test that hangs', 1, '0 results of 1 planned')
+leaves('wait', 'interrupted', 128 + signal.SIGTERM, '', signal.SIGTERM)
+tap.done()
