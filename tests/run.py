@@ -2,7 +2,7 @@
 """Runs every test (build/tests/unit/test_* and tests/*/t_*.{py,sh}), reads their TAP, prints one closing line.
 
 usage: run.py [WORD...]   only tests whose path contains one of the words
-A test that exits non-zero, prints no plan or fewer results than planned counts as failed.
+A test that exits non-zero, prints no plan or fewer results than planned counts as failed, so does a skipped one without a reason.
 """
 import concurrent.futures, contextlib, glob, os, re, signal, subprocess, sys, time
 
@@ -42,22 +42,33 @@ def end(group):
         os.killpg(group, signal.SIGKILL)
 
 
+def skip(bad, text, before):
+    """The name of a skipped test and why, None where it was not skipped or does not say why. As a result says it, "ok 1 - name # SKIP reason",
+    or as cmocka does after skip_because(): "# skipped: reason", then "not ok 1 # SKIP name"."""
+    if not bad:
+        return text if re.search(r'# SKIP \S', text) else None
+    name, reason = re.match('# SKIP (.+)', text), re.match('# skipped: (.+)', before)
+    return f'{name[1]} # SKIP {reason[1]}' if name and reason else None
+
+
 def judge(code, output):
     """(passed, failed, skipped, failures' names, reasons of skips) of one test's TAP."""
     passed = failed = skipped = 0
-    names, reasons, plan = [], [], None
+    names, reasons, plan, before = [], [], None, ''
     for line in output.splitlines():
         if m := re.match(r'^1\.\.(\d+)', line):
             plan = int(m.group(1)) + (plan or 0)
         elif m := RESULT.match(line):
-            if m.group(1):
-                failed += 1
-                names.append(m.group(2))
-            elif '# SKIP' in line:
+            bad, text = m.groups()
+            if left_out := skip(bad, text, before):
                 skipped += 1
-                reasons.append(m.group(2))
+                reasons.append(left_out)
+            elif bad or '# SKIP' in text:
+                failed += 1
+                names.append(text)
             else:
                 passed += 1
+        before = line
     seen = passed + failed + skipped
     if plan is None or seen != plan:
         failed += 1

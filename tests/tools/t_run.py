@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""run.py: what a test leaves behind ends with it, whether the test ended, ran into its limit, or the whole was interrupted."""
+"""run.py: what counts as passed, failed and skipped; what a test leaves behind ends with it, whether the test ended, ran into its limit, or
+the whole was interrupted."""
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -52,6 +54,18 @@ def leaves(script, name, status, said, interrupt=None):
         tap.ok(ended(pid), f'{name}: its child has ended')
 
 
+judge = runpy.run_path(RUN)['judge']
+for name, code, output, counts, reasons in [
+        ('passed and failed', 1, '1..2\nok 1 - a\nnot ok 2 - b\n', (1, 1, 0), []),
+        ('skipped', 0, '1..1\nok 1 - a # SKIP no b here\n', (0, 0, 1), ['a # SKIP no b here']),
+        ('skipped by cmocka', 0, '1..2\n# skipped: no b here\nnot ok 1 # SKIP a\nok 2 - c\n', (1, 0, 1), ['a # SKIP no b here']),
+        ('skipped without a reason', 0, '1..1\nok 1 - a # SKIP\n', (0, 1, 0), []),
+        ('skipped by cmocka without a reason', 0, '1..1\nnot ok 1 # SKIP a\n', (0, 1, 0), []),
+        ('fewer than planned', 0, '1..2\nok 1 - a\n', (1, 1, 0), []),
+        ('no plan', 0, 'ok 1 - a\n', (1, 1, 0), []),
+        ('died after its results', -11, '1..1\nok 1 - a\n', (1, 1, 0), [])]:
+    *got, _, got_reasons = judge(code, output)
+    tap.equal((tuple(got), got_reasons), (counts, reasons), name)
 leaves('echo 1..1; echo ok 1', 'a test that passes', 0, '1 passed, 0 failed, 0 skipped')
 leaves('echo 1..1; wait', 'a test that hangs', 1, '0 results of 1 planned')
 leaves('wait', 'interrupted', 128 + signal.SIGTERM, '', signal.SIGTERM)

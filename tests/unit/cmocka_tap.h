@@ -12,4 +12,7 @@
 #define run_tap(tests)                                                                                         \
     (cmocka_set_message_output(CM_OUTPUT_TAP), cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL))
 
+/* Skips the test that runs. The line before cmocka's own ("not ok 1 # SKIP name") says why, to tests/run.py too. */
+#define skip_because(reason) (print_message("# skipped: %s\n", reason), skip())
+
 #endif

@@ -207,7 +207,7 @@ static void every_conformance_trace(void **state)
 {
     (void)state;
     glob_t found;
-    if (glob("tests/conformance/traces/*.jsonl", 0, NULL, &found)) skip();
+    assert_int_equal(glob("tests/conformance/traces/*.jsonl", 0, NULL, &found), 0);
     unsigned packets = 0;
     for (size_t i = 0; i < found.gl_pathc; i++) {
         struct cg_trace *trace;
