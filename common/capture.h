@@ -291,7 +291,8 @@ enum cap_payload { CAP_PAYLOAD_NONE, CAP_PAYLOAD_U64, CAP_PAYLOAD_I64, CAP_PAYLO
     G(UNKNOWN_FREE, "unknown_frees", "frees of storages whose allocation was not seen, or the reverse")      \
     G(UNKNOWN_SPAN_END, "unknown_span_ends", "ends of spans that were not open on their thread")             \
     G(STRADDLING, "straddling_calls", "calls that were under way when the captured region began or ended")   \
-    G(STACK, "stacks_without_room", "calls whose stack found no room in the capture file")
+    G(STACK, "stacks_without_room",                                                                          \
+      "calls without their stack: no room in the capture file, or it was taken during a fork")
 enum cap_gap {
 #define CAP_GAP(suffix, wire, meaning) CAP_GAP_##suffix,
     CAP_GAPS(CAP_GAP)

@@ -3,13 +3,13 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/symbols.h"
+#include "preload/objects.h"
 #include "preload/record/cancel.h"
 #include "preload/record/lock.h"
 #include "preload/record/ring.h"
@@ -205,52 +205,15 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *argument)
     return 0;
 }
 
-/* Held across dl_iterate_phdr() and across a fork: the C library does not open the loader's lock for a child,
- * which would wait for it at its own first look. */
-static _Atomic uint32_t looking;
-static bool fork_holds;
-
-static void before_fork(void)
-{
-    enum { TRIES = 100 };
-    const struct timespec nap = {0, 1000 * 1000};
-
-    /* Not for ever: a handler of signals may fork while its own thread looks. */
-    fork_holds = false;
-    for (int i = 0; i < TRIES && !fork_holds; i++) {
-        uint32_t open = 0;
-        fork_holds = atomic_compare_exchange_strong_explicit(&looking, &open, 1, memory_order_acquire,
-                                                             memory_order_relaxed);
-        if (!fork_holds) nanosleep(&nap, NULL);
-    }
-}
-
-static void in_parent(void)
-{
-    if (fork_holds) lock_give(&looking);
-}
-
-static void in_child(void)
-{
-    atomic_store_explicit(&looking, 0, memory_order_relaxed);
-}
-
-__attribute__((constructor)) static void watch_forks(void)
-{
-    pthread_atfork(before_fork, in_parent, in_child);
-}
-
-bool modules_refresh(void)
+bool modules_refresh(bool *used_gone)
 {
     CANCEL_HELD; /* the loader's lock is held while the modules are looked at */
     struct look look = {.first = true};
     uint32_t before = atomic_load_explicit(&module_count, memory_order_acquire);
-    int stopped;
+    int stopped = objects_look(look_at, &look);
 
-    lock_take(&looking);
-    stopped = dl_iterate_phdr(look_at, &look);
-    lock_give(&looking);
-    if (stopped) return false;
+    *used_gone = false;
+    if (stopped) return stopped > 0;
     for (uint32_t i = 1; i < before; i++) {
         if (modules[i].gone || (look.present[i / 64] >> (i & 63) & 1)) continue;
         atomic_store_explicit(&modules[i].gone, true, memory_order_relaxed);
@@ -258,5 +221,6 @@ bool modules_refresh(void)
     }
     atomic_store_explicit(&seen_adds, look.adds, memory_order_relaxed);
     atomic_store_explicit(&seen_subs, look.subs, memory_order_relaxed);
-    return look.used_gone;
+    *used_gone = look.used_gone;
+    return true;
 }

@@ -20,9 +20,9 @@ struct module {
     uint8_t id[CAP_BUILD_ID_MAX];
 };
 
-/* Looks for modules that came or went since the last time. Takes the loader's lock for a moment, never one of
- * ours around it. Returns whether one has gone that was used. */
-bool modules_refresh(void);
+/* Looks for modules that came or went since the last time; *used_gone: one has gone that was used. Takes the
+ * loader's lock for a moment, never one of ours around it. False: it could not look now (objects.h). */
+bool modules_refresh(bool *used_gone);
 /* The module that holds the address, 0 when none does. Takes no lock. */
 uint32_t modules_find(uintptr_t address);
 const struct module *modules_at(uint32_t index);

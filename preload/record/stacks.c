@@ -186,22 +186,31 @@ static uint32_t keep(const struct kept *wanted)
 
 /* ---- the calling thread's ---- */
 
-static void look_at_modules(void)
+/* False: it could not be done now. */
+static bool look_at_modules(void)
 {
-    if (!modules_refresh()) return;
-    unwind_forget();
-    atomic_fetch_add_explicit(&epoch, 1, memory_order_relaxed);
+    bool used_gone, looked = modules_refresh(&used_gone);
+
+    if (used_gone) {
+        unwind_forget();
+        atomic_fetch_add_explicit(&epoch, 1, memory_order_relaxed);
+    }
+    return looked;
 }
 
-/* What the addresses stand for. */
-static uint32_t resolve(void *const *addresses, int count, bool cut)
+/* What the addresses stand for. *steady: it will be that the next time. */
+static uint32_t resolve(void *const *addresses, int count, bool cut, bool *steady)
 {
     char room[sizeof(struct kept) + CAP_FRAMES_MAX * sizeof(uint64_t)] __attribute__((aligned(8)));
     struct kept *wanted = (struct kept *)(void *)room;
     bool top = true;
 
     *wanted = (struct kept){.flags = cut ? CAP_STACK_CUT : 0};
-    look_at_modules();
+    if (!look_at_modules()) {
+        *steady = false;
+        record_gap(RECORD_GAP_STACK, 1);
+        return 0;
+    }
     for (int i = 0; i < count; i++) {
         uintptr_t address = (uintptr_t)addresses[i];
         uint32_t index = modules_find(address);
@@ -236,7 +245,7 @@ uint32_t stacks_here(void)
     /* Acquire: the stack was kept before its number came here. */
     known = atomic_load_explicit(&recent[hash % RECENT], memory_order_acquire);
     if (unlikely((known ^ hash) & ~number_mask || !steady)) {
-        known = (hash & ~number_mask) | resolve(addresses + 1, count, count == limit);
+        known = (hash & ~number_mask) | resolve(addresses + 1, count, count == limit, &steady);
         if (steady) atomic_store_explicit(&recent[hash % RECENT], known, memory_order_release);
     }
     errno = past;

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "preload/objects.h"
 #include "preload/record/cfi.h"
 #include "preload/record/ring.h"
 
@@ -33,6 +34,7 @@ struct bases {
 static int (*backtrace_of)(trace_function *function, void *argument);
 static uintptr_t (*address_of)(struct context *context);
 static const void *(*find_entry)(void *address, struct bases *bases);
+static bool looks_at_objects; /* they do, in the loader's list */
 static bool (*code_stays)(uintptr_t address);
 
 void unwind_open(bool (*stays)(uintptr_t address))
@@ -41,7 +43,7 @@ void unwind_open(bool (*stays)(uintptr_t address))
     int past = errno;
     void *library;
 
-    if (opened) return;
+    if (opened || objects_are_lost()) return;
     opened = true;
     code_stays = stays;
     library = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -49,6 +51,7 @@ void unwind_open(bool (*stays)(uintptr_t address))
         address_of = (uintptr_t(*)(struct context *))dlsym(library, "_Unwind_GetIP");
         if (address_of) backtrace_of = (int (*)(trace_function *, void *))dlsym(library, "_Unwind_Backtrace");
         find_entry = (const void *(*)(void *, struct bases *))dlsym(library, "_Unwind_Find_FDE");
+        looks_at_objects = !dlsym(RTLD_DEFAULT, "_dl_find_object"); /* glibc 2.35 */
     }
     dlerror(); /* the program's next call of it is not to hear of ours */
     errno = past;
@@ -129,8 +132,12 @@ static uint64_t packed(struct cfi_rule rule)
 static uint64_t read_rule(uintptr_t address)
 {
     struct bases bases;
-    const void *entry = find_entry((void *)address, &bases);
+    const void *entry;
+    sigset_t past;
 
+    if (looks_at_objects && !objects_hold(&past)) return 0;
+    entry = find_entry((void *)address, &bases);
+    if (looks_at_objects) objects_release(&past);
     return packed(entry ? cfi_rule_at(entry, (uintptr_t)bases.function, address)
                         : (struct cfi_rule){.kind = CFI_END});
 }
@@ -196,11 +203,14 @@ void unwind_forget(void) {}
 int unwind_stack(void **addresses, int limit, bool steady)
 {
     struct trace trace = {addresses, 0, limit};
+    sigset_t past;
     int count;
 
     if (!on_own_stack()) return 0;
     count = steady && find_entry ? walk(addresses, limit) : -1;
     if (count >= 0) return count;
-    if (backtrace_of) backtrace_of(add, &trace);
+    if (!backtrace_of || (looks_at_objects && !objects_hold(&past))) return 0;
+    backtrace_of(add, &trace);
+    if (looks_at_objects) objects_release(&past);
     return trace.count;
 }

@@ -9,12 +9,12 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
-#include <link.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "preload/objects.h"
 #include "preload/resolve/resolve.h"
 
 #define HIDDEN __attribute__((visibility("hidden")))
@@ -36,8 +36,8 @@ HIDDEN void *resolve_dlsym_entry(void *handle, const char *name);
 static struct {
     uintptr_t base[OBJECTS_MAX];
     unsigned count;
-    unsigned long long adds; /* objects ever loaded when last looked at */
 } seen;
+static _Atomic uint64_t seen_adds; /* objects ever loaded when last looked at */
 
 static bool is_new(uintptr_t base)
 {
@@ -75,6 +75,23 @@ static void store(const struct dl_phdr_info *object, void **slot, void *value)
     if (read_only) mprotect((void *)from, page, PROT_READ);
 }
 
+/* The driver's functions, when it is loaded. Found before objects are looked at: that is done under a lock
+ * which whoever opens an object takes behind the one that dlsym takes. */
+static void *_Atomic drivers[HOOK_DRIVER_COUNT];
+
+static void find_drivers(void)
+{
+    static _Atomic bool found;
+
+    /* Acquire: the addresses were stored before what tells of them. */
+    if (atomic_load_explicit(&found, memory_order_acquire) || !resolve_driver_symbol("cuInit")) return;
+    for (unsigned hook = 0; hook < HOOK_DRIVER_COUNT; hook++)
+        atomic_store_explicit(&drivers[hook], resolve_driver_symbol(hook_api_names[hook]),
+                              memory_order_relaxed);
+    /* Release: see above. */
+    atomic_store_explicit(&found, true, memory_order_release);
+}
+
 static void redirect(const struct dl_phdr_info *object, void **slot, const char *name)
 {
     void *now = __atomic_load_n(slot, __ATOMIC_RELAXED);
@@ -86,7 +103,7 @@ static void redirect(const struct dl_phdr_info *object, void **slot, const char 
     }
     unsigned hook = resolve_name(name);
     if (hook == RESOLVE_NONE) return;
-    void *driver = resolve_driver_symbol(name);
+    void *driver = atomic_load_explicit(&drivers[hook], memory_order_relaxed);
     if (!unbound && now != driver) return;
     if (driver) atomic_store_explicit(&resolve_reals[hook], driver, memory_order_relaxed);
     store(object, slot, resolve_wrapper(hook));
@@ -152,38 +169,52 @@ static void redirect_object(const struct dl_phdr_info *object)
         }
 }
 
-static int look_at(struct dl_phdr_info *object, size_t size, void *note_only)
+struct look {
+    uint64_t adds; /* what it is about: an object that comes later is for the next one */
+    bool note_only;
+};
+
+static int note_adds(struct dl_phdr_info *object, size_t size, void *argument)
 {
+    struct look *look = argument;
     (void)size;
-    if (object->dlpi_adds == seen.adds) return 1; /* none has come: the first one says it for all */
-    if (!is_new(object->dlpi_addr) || note_only) return 0;
+    look->adds = object->dlpi_adds;
+    return 1;
+}
+
+static int look_at(struct dl_phdr_info *object, size_t size, void *argument)
+{
+    const struct look *look = argument;
+    (void)size;
+    if (object->dlpi_adds != look->adds) return 1;
+    if (!is_new(object->dlpi_addr) || look->note_only) return 0;
     if (!contains(object, (uintptr_t)look_at)) redirect_object(object);
     return 0;
 }
 
-static int note_adds(struct dl_phdr_info *object, size_t size, void *unused)
+static void look_at_new(bool note_only)
 {
-    (void)size, (void)unused;
-    seen.adds = object->dlpi_adds;
-    return 1;
+    struct look look = {.note_only = note_only};
+    int kept = errno, came = 1;
+    while (came > 0 && objects_look(note_adds, &look) > 0 &&
+           look.adds != atomic_load_explicit(&seen_adds, memory_order_relaxed)) {
+        find_drivers();
+        came = objects_look(look_at, &look);
+    }
+    if (came == 0) atomic_store_explicit(&seen_adds, look.adds, memory_order_relaxed);
+    errno = kept;
 }
 
 /* Called with RTLD_DEEPBIND asked for, before the object is loaded. */
 void resolve_watch(void)
 {
-    int kept = errno;
-    if (!__atomic_load_n(&resolve_watching, __ATOMIC_RELAXED)) {
-        dl_iterate_phdr(look_at, &seen);
-        __atomic_store_n(&resolve_watching, 1, __ATOMIC_RELAXED);
-    }
-    errno = kept;
+    if (__atomic_load_n(&resolve_watching, __ATOMIC_RELAXED)) return;
+    look_at_new(true);
+    __atomic_store_n(&resolve_watching, 1, __ATOMIC_RELAXED);
 }
 
 /* Called by look-ups while watching. */
 void resolve_new_objects(void)
 {
-    int kept = errno;
-    dl_iterate_phdr(look_at, NULL);
-    dl_iterate_phdr(note_adds, NULL);
-    errno = kept;
+    look_at_new(false);
 }

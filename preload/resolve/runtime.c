@@ -2,12 +2,12 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "preload/objects.h"
 #include "preload/resolve/resolve.h"
 
 /* Looks in an object that is loaded, and in what it depends on. */
@@ -48,9 +48,11 @@ void *resolve_runtime_symbol(const char *name, const char *version, const void *
     Dl_info object;
     if (!found && dladdr(caller, &object) && object.dli_fname)
         found = in_object(object.dli_fname, name, version);
+    if (!found)
+        found = in_object(version, name, version); /* what the runtime is called too, as it is built */
     if (!found) {
         struct runtimes runtimes = {.count = 0};
-        dl_iterate_phdr(note_runtime, &runtimes); /* opened only afterwards: not under the loader's lock */
+        objects_look(note_runtime, &runtimes); /* opened only afterwards: not under the loader's lock */
         for (unsigned i = 0; !found && i < runtimes.count; i++)
             found = in_object(runtimes.path[i], name, version);
     }

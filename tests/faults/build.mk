@@ -1,9 +1,10 @@
-# make faults: what t_deaths.py and t_injected.py do in `make check`, in full.
+# make faults: what t_deaths.py and t_injected.py do in `make check`, in full; FAULT_JOBS programs at a time.
 FAULT_KILLS ?= 1000
+FAULT_JOBS  ?= $(shell nproc)
 .PHONY: faults
 faults: tests
-	@BUILD=$(BUILD) DEATHS=$(FAULT_KILLS) $(PYTHON) tests/faults/t_deaths.py
-	@BUILD=$(BUILD) INJECT=all $(PYTHON) tests/faults/t_injected.py
+	@BUILD=$(BUILD) JOBS=$(FAULT_JOBS) DEATHS=$(FAULT_KILLS) $(PYTHON) tests/faults/t_deaths.py
+	@BUILD=$(BUILD) JOBS=$(FAULT_JOBS) INJECT=all $(PYTHON) tests/faults/t_injected.py
 
 # Fails calls of the library, one after the other. Its functions must be seen: not of the hidden ones of pic/.
 ifneq ($(filter x86_64%,$(MACHINE)),)
@@ -13,3 +14,14 @@ $(BUILD)/tests/faults/injector.so: $(BUILD)/obj/tests/faults/injector.o
 $(BUILD)/obj/tests/faults/injector.o: ALL_CFLAGS += -fPIC -fno-sanitize=all
 TEST_TARGETS += $(BUILD)/tests/faults/injector.so
 endif
+$(BUILD)/tests/faults/holder.so: $(BUILD)/pic/tests/faults/holder.o
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) -shared $(LDFLAGS) -o $@ $^
+$(BUILD)/tests/faults/libcudart-renamed.so.12: $(BUILD)/pic/tests/faults/renamed_runtime.o
+	@mkdir -p $(@D)
+	@echo 'libcudart.so.12 { global: cuda*; local: *; };' > $(@D)/renamed.map
+	$(call say,LINK)$(CC) -shared $(LDFLAGS) -Wl,--version-script=$(@D)/renamed.map -Wl,-soname,$(@F) -o $@ $^
+$(BUILD)/tests/faults/look_fork: $(BUILD)/obj/tests/faults/look_fork.o
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^
+TEST_TARGETS += $(addprefix $(BUILD)/tests/faults/,holder.so libcudart-renamed.so.12 look_fork)

@@ -3,8 +3,9 @@
 committed; the trace, recovered where the program could not complete it, must hold all of that once, whole and in order, and nothing else.
 
 make faults: 1,000 kills, 200 of each other ending. Here, as part of make check: a few of each. DEATHS=N sets the number of kills (the others:
-a fifth), SEED=N the moments."""
+a fifth), SEED=N the moments, JOBS=N how many programs run at a time."""
 import collections
+import concurrent.futures
 import glob
 import json
 import os
@@ -22,7 +23,7 @@ from tap import done, ok  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get('BUILD', 'build'))
 DRIVE, ANALYZE = f'{BUILD}/tests/record/drive', f'{BUILD}/cg-analyze'
-DEATHS = int(os.environ.get('DEATHS', '10'))
+DEATHS, JOBS = int(os.environ.get('DEATHS', '10')), int(os.environ.get('JOBS', '1'))
 # The kill comes when it should, on a busy machine too, where that may be asked for.
 AT_ONCE = ['chrt', '-f', '1'] if shutil.which('chrt') and subprocess.run(['chrt', '-f', '1', 'true'], capture_output=True).returncode == 0 else []
 CHILD, CHILD_NUMBERS, NODE_TYPES = 1000, 1000, 15  # tests/record/drive.c, common/capture.h
@@ -171,9 +172,10 @@ def main():
     for ending in ENDINGS:
         count = max(1, round(DEATHS * ending.share))
         missing, strange, committed, late = [], [], 0, 0
-        for _ in range(count):
-            plan = Plan(chance, ending)
-            a, b, told, slow = once(plan, ending)
+        plans = [Plan(chance, ending) for _ in range(count)]
+        with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+            results = list(pool.map(once, plans, [ending] * count))
+        for plan, (a, b, told, slow) in zip(plans, results):
             missing += [f'{plan}: {fault:.300}' for fault in a]
             strange += [f'{plan}: {fault:.300}' for fault in b]
             committed, late = committed + told, late + slow

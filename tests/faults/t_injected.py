@@ -3,7 +3,9 @@
 stay the same, it is told at most once, and what is left is a valid trace, or can be recovered into one, or nothing.
 
 A place is a function and where in the library it is called from; the programs' places are found by a run that lists them. In make check each
-place fails at its first call with its commonest error; with INJECT=all (make faults) with every error, at the first, the second and every call."""
+place fails at its first call with its commonest error; with INJECT=all (make faults) with every error, at the first, the second and every call.
+JOBS=N: how many programs run at a time."""
+import concurrent.futures
 import glob
 import os
 import re
@@ -19,7 +21,7 @@ from check_trace import check  # noqa: E402
 from harness import BUILD, SANITIZED, Run, environment, missing, program  # noqa: E402
 
 INJECTOR = f'{BUILD}/tests/faults/injector.so'
-ALL = os.environ.get('INJECT') == 'all'
+ALL, JOBS = os.environ.get('INJECT') == 'all', int(os.environ.get('JOBS', '1'))
 KERNELS = {'SIM_KERNELS': f'{BUILD}/examples/libtrainer_kernels.so'}
 PROGRAMS = [(['trainer', '5'], KERNELS), (['trainer_nvtx', '3'], dict(KERNELS, CGTRACE_RANGE='forward', CGTRACE_STEP='2-3')), (['graphs'], {}), (['forks'], {}),
             (['threads', '2', '300', '50'], {}), (['endings', '_exit'], {}), (['endings', 'last-thread'], {'SIM_KERNELS': None})]
@@ -73,6 +75,22 @@ def orders(name):
     return [(error, nth) for error in errors for nth in ((1, 2, 0) if ALL else (1,))]
 
 
+def injected(command, plain, order, **more):
+    """What is wrong in one run: a text, or None."""
+    try:
+        with inject(command, order, **more) as run:
+            found = faults(run, plain)
+    except subprocess.TimeoutExpired:
+        found = ['it does not end']
+    return '; '.join(found) or None
+
+
+def all_injected(command, plain, runs):
+    """The same of many runs, each an order and settings."""
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        return list(pool.map(lambda run: injected(command, plain, run[0], **run[1]), runs))
+
+
 def libc_calls():
     met, count = {}, 0
     failed = {}
@@ -86,19 +104,13 @@ def libc_calls():
             with inject(command, f'list:{listed.name}', **more) as run:
                 tap.equal(faults(run, plain), [], f'{" ".join(words)}: with the injector, nothing injected')
             places = sorted({tuple(line.split()) for line in open(listed.name)})
-        for name, offset in places:
-            if (name, offset) in met:
-                continue
-            met[name, offset] = True
-            for error, nth in orders(name):
-                count += 1
-                try:
-                    with inject(command, f'fail:{name}:{offset}:{error}:{nth}', **more) as run:
-                        found = faults(run, plain)
-                except subprocess.TimeoutExpired:
-                    found = ['it does not end']
-                if found:
-                    failed.setdefault(name, []).append(f'{" ".join(words)}: {name} at {offset}, error {error}, call {nth}: {"; ".join(found)}')
+        new = [place for place in places if place not in met]
+        met.update(dict.fromkeys(new))
+        runs = [(name, f'fail:{name}:{offset}:{error}:{nth}') for name, offset in new for error, nth in orders(name)]
+        count += len(runs)
+        for (name, order), found in zip(runs, all_injected(command, plain, [(order, more) for _, order in runs])):
+            if found:
+                failed.setdefault(name, []).append(f'{" ".join(words)}: {order}: {found}')
     for name in sorted({name for name, _ in met}):
         tap.ok(name not in failed, f'{name}: {sum(n == name for n, _ in met)} places', '\n'.join(failed.get(name, [])))
     print(f'# {len(met)} places, {count} runs')
@@ -113,19 +125,14 @@ def asked():
 def driver_calls():
     """What the library itself asks the driver; the program's own calls are failed in tests/ledger/t_unchanged.py."""
     for words in (['copies'], ['graphs'], ['contexts'], ['threads', '2', '300', '50']):
-        command, failed, count = [program(words[0]), *words[1:]], [], 0
+        command = [program(words[0]), *words[1:]]
         with Run(command, record=False) as bare:
             plain = (bare.status, bare.out, bare.err)
         calls = subprocess.run(['nm', '-D', '--undefined-only', command[0]], capture_output=True, text=True, check=True).stdout.split()
-        for name in asked():
-            if name in calls:  # the program would see the failure
-                continue
-            for order in [f'{name}:{nth}:{code}' for code in CODES for nth in (('1', '2', '*') if ALL else '*')]:
-                with inject(command, 'none', SIM_FAIL=order) as run:
-                    count += 1
-                    if found := faults(run, plain):
-                        failed.append(f'{order}: {"; ".join(found)}')
-        tap.ok(not failed and count > 20, f'{" ".join(words)}: {count} failures of what the library asks the driver', '\n'.join(failed))
+        # Where the program itself calls it, it would see the failure.
+        fails = [f'{name}:{nth}:{code}' for name in asked() if name not in calls for code in CODES for nth in (('1', '2', '*') if ALL else '*')]
+        failed = [f'{fail}: {found}' for fail, found in zip(fails, all_injected(command, plain, [('none', {'SIM_FAIL': fail}) for fail in fails])) if found]
+        tap.ok(not failed and len(fails) > 20, f'{" ".join(words)}: {len(fails)} failures of what the library asks the driver', '\n'.join(failed))
 
 
 def main():

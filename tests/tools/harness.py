@@ -1,4 +1,5 @@
 """Runs a program on the simulated driver, with and without the recorder. Paths come from $BUILD (make sets it)."""
+import functools
 import glob
 import os
 import shutil
@@ -15,6 +16,7 @@ def program(name):
     return f'{BUILD}/{folder}/{name}'
 
 
+@functools.cache
 def _sanitizer():
     """The sanitizer's runtime when the library was built with one: it must come before it in LD_PRELOAD."""
     needed = subprocess.run(['ldd', LIBRARY], capture_output=True, text=True).stdout

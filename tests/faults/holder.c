@@ -1,0 +1,69 @@
+/* Preloaded: holds a thread inside of dl_iterate_phdr(), with the loader's lock, for as long as the program
+ * wants. */
+#define EXPORT __attribute__((visibility("default")))
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+
+typedef int look_fn(struct dl_phdr_info *, size_t, void *);
+struct wrapped {
+    look_fn *look_at;
+    void *argument;
+};
+
+static int (*real)(look_fn *, void *);
+static _Thread_local bool next; /* the calling thread's next look is held */
+static _Atomic bool is_inside, may_go;
+static int limit_ms;
+
+EXPORT int dl_iterate_phdr(look_fn *look_at, void *argument);
+EXPORT void holder_hold_next(int ms);
+EXPORT bool holder_is_inside(void);
+EXPORT void holder_let_go(void);
+
+__attribute__((constructor)) static void find_real(void)
+{
+    real = (int (*)(look_fn *, void *))dlsym(RTLD_NEXT, "dl_iterate_phdr");
+}
+
+static int hold(struct dl_phdr_info *object, size_t size, void *argument)
+{
+    const struct wrapped *wrapped = argument;
+    const struct timespec nap = {0, 1000 * 1000};
+
+    if (next) {
+        next = false;
+        atomic_store(&is_inside, true);
+        for (int i = 0; i < limit_ms && !atomic_load(&may_go); i++)
+            nanosleep(&nap, NULL);
+    }
+    return wrapped->look_at(object, size, wrapped->argument);
+}
+
+int dl_iterate_phdr(look_fn *look_at, void *argument)
+{
+    struct wrapped wrapped = {look_at, argument};
+
+    if (!real) find_real();
+    return next ? real(hold, &wrapped) : real(look_at, argument);
+}
+
+/* The calling thread's next look lasts until it is let go, so many milliseconds at most. */
+void holder_hold_next(int ms)
+{
+    limit_ms = ms;
+    next = true;
+}
+
+bool holder_is_inside(void)
+{
+    return atomic_load(&is_inside);
+}
+
+void holder_let_go(void)
+{
+    atomic_store(&may_go, true);
+}
