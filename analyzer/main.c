@@ -1,5 +1,7 @@
 /* cg-analyze: reads, checks and queries traces of CUDA programs, offline. */
 #include <errno.h>
+#include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,8 +70,19 @@ static int run_command(const struct command *command, int argc, char **argv)
     return status;
 }
 
+/* What is freed stays with the process, for the next plane's arrays, whichever thread makes them: giving it
+ * back and getting it anew, cleared, took 0.3 s of 2.6 s when the page of a trace of 10 million records was
+ * made. Larger blocks than 32 MiB the library gives back all the same. */
+static void keep_memory(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
+    mallopt(M_ARENA_MAX, 1);
+}
+
 int main(int argc, char **argv)
 {
+    keep_memory();
     output_setup();
     if (argc < 2) {
         help_all(stderr);

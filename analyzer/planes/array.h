@@ -1,10 +1,16 @@
-/* Arrays that grow by doubling. */
+/* Arrays that grow by doubling, and arrays of rows: memory of malloc(), for free(). */
 #ifndef CGTRACE_ANALYZER_PLANES_ARRAY_H
 #define CGTRACE_ANALYZER_PLANES_ARRAY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
+
+/* Large arrays lie in huge pages as far as they cover them, where the system has them: making the page of a
+ * trace of 10 million records had 220,000 page faults without, 4,000 with them, which took 0.5 s of 3.0 s
+ * under a hypervisor. For array_raw() and its like; returns the array (NULL: nothing is done). */
+enum { ARRAY_LARGE = 4 << 20 };
+void *array_advised(void *array, size_t size);
 
 /* Room for one more element beyond count in *array of *capacity elements of size bytes; false when memory is
  * short, and the array is as it was. */
@@ -14,7 +20,7 @@ static inline bool array_room(void *array, size_t count, size_t *capacity, size_
     size_t larger = *capacity ? *capacity * 2 : 16;
     void *moved = reallocarray(*(void **)array, larger, size);
     if (!moved) return false;
-    *(void **)array = moved;
+    *(void **)array = larger * size < ARRAY_LARGE ? moved : array_advised(moved, larger * size);
     *capacity = larger;
     return true;
 }
@@ -34,13 +40,15 @@ static inline void array_trim(void *array, size_t count, size_t size)
 /* calloc() that never returns NULL for zero elements. */
 static inline void *array_zeroed(size_t count, size_t size)
 {
-    return calloc(count ? count : 1, size);
+    void *array = calloc(count ? count : 1, size);
+    return count * size < ARRAY_LARGE ? array : array_advised(array, count * size);
 }
 
 /* The same without zeroes. */
 static inline void *array_raw(size_t count, size_t size)
 {
-    return reallocarray(NULL, count ? count : 1, size);
+    void *array = reallocarray(NULL, count ? count : 1, size);
+    return count * size < ARRAY_LARGE ? array : array_advised(array, count * size);
 }
 
 #endif

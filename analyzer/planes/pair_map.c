@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "analyzer/planes/array.h"
+
 /* The finalizer of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014). */
 static size_t slot_of(const struct pair_map *map, uint32_t first, uint32_t second)
 {
@@ -32,7 +34,7 @@ struct pair_entry *pair_map_find(const struct pair_map *map, uint32_t first, uin
 static bool enlarge(struct pair_map *map)
 {
     struct pair_map larger = {.capacity = map->capacity ? map->capacity * 2 : 64, .count = map->count};
-    larger.entries = calloc(larger.capacity, sizeof *larger.entries);
+    larger.entries = array_zeroed(larger.capacity, sizeof *larger.entries);
     if (!larger.entries) return false;
     for (size_t i = 0; i < map->capacity; i++) {
         const struct pair_entry *entry = &map->entries[i];

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/planes/array.h"
+
 void buffer_free(struct buffer *buffer)
 {
     free(buffer->bytes);
@@ -16,6 +18,7 @@ bool buffer_reserve(struct buffer *buffer, size_t more)
     if (buffer->room - buffer->used >= more) return true;
     size_t room = 2 * buffer->room + more + 64;
     uint8_t *moved = realloc(buffer->bytes, room);
+    if (moved && room >= ARRAY_LARGE) array_advised(moved, room);
     if (!moved) {
         buffer->failed = true;
         buffer->room = buffer->used; /* so that nothing is written any more */
