@@ -249,7 +249,8 @@ static int derive(struct command_input *input, struct input_needs needs, struct 
                   struct cg_error *error)
 {
     struct derivation derivation = {.input = input, .gpu = gpu, .parts = needs.parts};
-    const struct job jobs[] = {{derive_evidence, &derivation}, {derive_work, &derivation}};
+    struct job jobs[] = {{.run = derive_evidence, .context = &derivation},
+                         {.run = derive_work, .context = &derivation}};
     if (jobs_run(jobs, needs.work ? 2 : 1, jobs_threads(input->trace->file_bytes, input->trace->threads)))
         return 0;
     *error = derivation.status != 0 ? derivation.evidence_error : derivation.work_error;

@@ -159,14 +159,15 @@ static bool work_out(const struct evidence *evidence, struct storages *storages)
 {
     const struct cg_trace *trace = storages->trace;
     bool steps = storages->kind == STORAGES_LEAK; /* the other kinds say nothing of them */
+    bool whole = storages->kind == STORAGES_TEMPORARY || storages->kind == STORAGES_CHURNED;
     if (!evidence_trusted_logical(evidence, trace, storages->suspects, &storages->memory) ||
-        !span_paths_make(trace, &storages->paths) ||
+        (storages->by == GROUP_BY_SPAN && !span_paths_make(trace, &storages->paths)) ||
         (steps && !training_steps_make(trace, &storages->memory, storages->step_span, &storages->steps)))
         return false;
     uint8_t *selected = calloc(storages->memory.lifetime_count + 1, 1);
     bool ok = selected && select_storages(storages, selected) &&
               storage_groups_make(trace, &storages->memory, &storages->paths, steps ? &storages->steps : NULL,
-                                  storages->by, storages->device, selected, &storages->groups) &&
+                                  storages->by, storages->device, selected, whole, &storages->groups) &&
               make_rows(storages);
     free(selected);
     return ok;

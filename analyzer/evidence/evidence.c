@@ -39,7 +39,7 @@ struct planes {
 static bool make_health(void *context)
 {
     struct evidence *evidence = context;
-    return health_make(evidence->trace, &evidence->health);
+    return health_make_beside(evidence->trace, &evidence->logical, &evidence->health);
 }
 
 static bool make_timing(void *context)
@@ -50,12 +50,16 @@ static bool make_timing(void *context)
 
 static bool make_logical(void *context)
 {
+    struct evidence *evidence = context;
+    return logical_memory_make(evidence->trace, &evidence->logical);
+}
+
+static bool make_nodes(void *context)
+{
     struct planes *planes = context;
-    struct evidence *evidence = planes->evidence;
-    const struct cg_trace *trace = evidence->trace;
-    return logical_memory_make(trace, &evidence->logical) &&
-           (trace->terminal.outcome != CG_OUTCOME_COMPLETE ||
-            node_memory_make(trace, &evidence->logical, &planes->nodes));
+    const struct cg_trace *trace = planes->evidence->trace;
+    return trace->terminal.outcome != CG_OUTCOME_COMPLETE ||
+           node_memory_make(trace, &planes->evidence->logical, &planes->nodes);
 }
 
 static bool make_physical(void *context)
@@ -69,8 +73,11 @@ static bool make_planes(struct planes *planes, unsigned threads)
 {
     struct evidence *evidence = planes->evidence;
     if (evidence_index_take(evidence)) return true;
-    const struct job jobs[] = {
-        {make_logical, planes}, {make_timing, evidence}, {make_health, evidence}, {make_physical, evidence}};
+    struct job jobs[] = {{.run = make_logical, .context = evidence},
+                         {.run = make_timing, .context = evidence},
+                         {.run = make_nodes, .context = planes, .after = &jobs[0]},
+                         {.run = make_health, .context = evidence, .after = &jobs[0]},
+                         {.run = make_physical, .context = evidence}};
     return jobs_run(jobs, sizeof jobs / sizeof *jobs, threads);
 }
 
@@ -120,7 +127,8 @@ int evidence_make(const struct cg_trace *trace, struct gpu_evidence *gpu, unsign
     *error = (struct cg_error){0};
     struct planes planes = {.evidence = evidence};
     struct graph_job graph = {&planes, parts, error};
-    const struct job jobs[] = {{make_graph, &graph}, {make_activations, evidence}};
+    struct job jobs[] = {{.run = make_graph, .context = &graph},
+                         {.run = make_activations, .context = evidence}};
     bool enough = take_gpu(evidence, gpu) && make_planes(&planes, threads) && capabilities_make(evidence) &&
                   jobs_run(jobs, sizeof jobs / sizeof *jobs, threads) && findings_make(evidence) &&
                   gaps_make(evidence) && facts_make(evidence);

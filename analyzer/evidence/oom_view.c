@@ -19,11 +19,13 @@ static bool make_groupers(struct oom_view *view)
 bool oom_view_make(const struct cg_trace *trace, const struct evidence *evidence, struct oom_view *view)
 {
     *view = (struct oom_view){.trace = trace, .evidence = evidence};
-    if (suspects_make(trace, NULL, &view->suspects) &&
-        evidence_trusted_logical(evidence, trace, &view->suspects, &view->memory) &&
-        span_paths_make(trace, &view->paths) && oom_failures_make(trace, &view->failures) &&
-        live_index_make(trace, &view->memory, &view->index) && make_groupers(view))
-        return true;
+    bool made = suspects_make(trace, NULL, &view->suspects) && oom_failures_make(trace, &view->failures);
+    /* The rest is asked of failures alone, which most traces have none of. */
+    if (made && view->failures.count > 0)
+        made = evidence_trusted_logical(evidence, trace, &view->suspects, &view->memory) &&
+               span_paths_make(trace, &view->paths) && live_index_make(trace, &view->memory, &view->index) &&
+               make_groupers(view);
+    if (made) return true;
     oom_view_free(view);
     return false;
 }

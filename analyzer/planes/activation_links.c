@@ -29,6 +29,7 @@ struct linker {
     struct pair_map names;     /* of L1; its entries number the pairs for L2 */
     struct pair_map keys;      /* of the other levels */
     struct string_set outputs; /* of all ops: no other tensor id can find one */
+    bool any_output;
 };
 
 struct key {
@@ -107,6 +108,13 @@ static bool visit_keys(struct linker *linker, enum level level, const struct lif
     return true;
 }
 
+/* L2 to L4 where no op has an output. */
+static void settle_without_outputs(struct linker *linker)
+{
+    for (size_t i = 0; i < linker->memory->lifetime_count; i++)
+        if (linker->links[i] >= WAITS(BY_TENSOR)) linker->links[i] = CG_NONE;
+}
+
 /* L2 to L4: settles the lifetimes that wait for this level, or lets them wait for another. */
 static bool link_by_tensor(struct linker *linker, enum level level, uint32_t otherwise)
 {
@@ -136,7 +144,10 @@ static bool find_outputs(struct linker *linker)
     const struct cg_ops *ops = &linker->trace->op;
     if (!string_set_make(&linker->outputs, linker->trace)) return false;
     for (size_t i = 0; i < ops->rows; i++)
-        if (ops->output[i] != CG_ABSENT) string_set_add(&linker->outputs, ops->output[i]);
+        if (ops->output[i] != CG_ABSENT) {
+            string_set_add(&linker->outputs, ops->output[i]);
+            linker->any_output = true;
+        }
     return true;
 }
 
@@ -144,10 +155,13 @@ uint32_t *activation_links(const struct cg_trace *trace, const struct logical_me
 {
     struct linker linker = {.trace = trace, .memory = memory};
     linker.links = array_raw(memory->lifetime_count, sizeof *linker.links);
-    bool done = linker.links && find_outputs(&linker) && link_by_name(&linker) &&
-                link_by_tensor(&linker, BY_NAME_AND_TENSOR, CG_NONE) &&
-                link_by_tensor(&linker, BY_SPAN_AND_TENSOR, WAITS(BY_TENSOR)) &&
-                link_by_tensor(&linker, BY_TENSOR, CG_NONE);
+    bool done = linker.links && find_outputs(&linker) && link_by_name(&linker);
+    if (done && !linker.any_output)
+        settle_without_outputs(&linker);
+    else
+        done = done && link_by_tensor(&linker, BY_NAME_AND_TENSOR, CG_NONE) &&
+               link_by_tensor(&linker, BY_SPAN_AND_TENSOR, WAITS(BY_TENSOR)) &&
+               link_by_tensor(&linker, BY_TENSOR, CG_NONE);
     pair_map_free(&linker.names);
     pair_map_free(&linker.keys);
     string_set_free(&linker.outputs);

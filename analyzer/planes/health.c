@@ -124,10 +124,17 @@ static void check_absent(struct health_pass *pass)
 
 bool health_make(const struct cg_trace *trace, struct health *health)
 {
+    return health_make_beside(trace, NULL, health);
+}
+
+bool health_make_beside(const struct cg_trace *trace, const struct logical_memory *memory,
+                        struct health *health)
+{
     *health = (struct health){.structurally_valid = true,
                               .capture_complete = trace->terminal.outcome == CG_OUTCOME_COMPLETE,
                               .gradient_contract_fault = CG_NONE};
-    struct health_pass pass = {.trace = trace, .health = health, .failed = !health->capture_complete};
+    struct health_pass pass = {
+        .trace = trace, .memory = memory, .health = health, .failed = !health->capture_complete};
     count_coverage(trace, &health->coverage);
     check_run(&pass);
     bool made = health_spans(&pass) && health_evidence(&pass) && health_edges(&pass) &&

@@ -9,6 +9,7 @@
 
 struct health_pass {
     const struct cg_trace *trace;
+    const struct logical_memory *memory; /* NULL: not made */
     struct health *health;
     size_t issue_capacity;
     bool failed; /* the capture's outcome */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyzer/planes/array.h"
+#include "analyzer/planes/live_map.h"
 #include "analyzer/planes/order.h"
 #include "analyzer/planes/pair_map.h"
 #include "analyzer/planes/planes.h"
@@ -33,7 +34,7 @@ struct later_tensor {
 struct maker {
     const struct cg_trace *trace;
     struct logical_memory *memory;
-    struct pair_map live;        /* (device, storage) to lifetime */
+    struct live_map live;        /* to lifetime */
     struct pair_map device_rows; /* (device, 0) to row of devices */
     struct device_state *devices;
     size_t device_capacity;
@@ -92,13 +93,12 @@ static bool apply_alloc(struct maker *maker, uint32_t row, struct device_state *
 {
     const struct cg_memory *records = &maker->trace->memory;
     struct logical_memory *memory = maker->memory;
-    bool made;
-    struct pair_entry *entry =
-        pair_map_insert(&maker->live, records->device[row], records->storage_id[row], &made);
-    if (!entry) return false;
-    if (!made) return add_tensor(maker, entry->value, row);
+    uint32_t before;
+    if (!live_map_enter(&maker->live, records->device[row], records->storage_id[row],
+                        (uint32_t)memory->lifetime_count, &before))
+        return false;
+    if (before != CG_NONE) return add_tensor(maker, before, row);
 
-    entry->value = (uint32_t)memory->lifetime_count;
     memory->lifetimes[memory->lifetime_count++] = (struct lifetime){.row = row, .end_row = CG_NONE};
     memory->storage_allocation_count++;
     device->device.storage_allocation_count++;
@@ -112,10 +112,8 @@ static bool apply_alloc(struct maker *maker, uint32_t row, struct device_state *
 static bool apply_free(struct maker *maker, uint32_t row, struct device_state *device)
 {
     const struct cg_memory *records = &maker->trace->memory;
-    struct pair_entry *entry = pair_map_find(&maker->live, records->device[row], records->storage_id[row]);
-    if (!entry) return true;
-    uint32_t index = entry->value;
-    pair_map_remove(&maker->live, entry);
+    uint32_t index = live_map_take(&maker->live, records->device[row], records->storage_id[row]);
+    if (index == CG_NONE) return true;
     struct lifetime *lifetime = &maker->memory->lifetimes[index];
     lifetime->end_row = row;
     maker->memory->matched_storage_free_count++;
@@ -280,7 +278,7 @@ bool logical_memory_make_without(const struct cg_trace *trace, const uint8_t *le
     for (size_t i = 0; i < trace->memory.rows; i++)
         allocs += trace->memory.action[i] == CG_ACTION_ALLOC;
     memory->lifetimes = array_raw(allocs, sizeof *memory->lifetimes);
-    bool made = memory->lifetimes &&
+    bool made = memory->lifetimes && live_map_make(&maker.live, trace) &&
                 order_by_time(trace->memory.timestamp_ns, trace->memory.rows, &memory->order) &&
                 apply_records(&maker) && make_tensor_sets(&maker) && make_devices(&maker);
     if (made) {
@@ -288,7 +286,7 @@ bool logical_memory_make_without(const struct cg_trace *trace, const uint8_t *le
         memory->total_allocated_bytes = clamp(maker.total_bytes);
         array_trim(&memory->lifetimes, memory->lifetime_count, sizeof *memory->lifetimes);
     }
-    pair_map_free(&maker.live);
+    live_map_free(&maker.live);
     pair_map_free(&maker.device_rows);
     free(maker.devices);
     free(maker.later);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyzer/planes/array.h"
+#include "analyzer/planes/live_map.h"
 #include "analyzer/planes/order.h"
 #include "analyzer/planes/pair_map.h"
 #include "analyzer/planes/planes.h"
@@ -22,7 +23,7 @@ struct live_total {
 
 struct replay {
     const struct cg_trace *trace;
-    struct pair_map live;        /* (device, storage) to the row that allocated it */
+    struct live_map live;        /* to the row that allocated it */
     struct pair_map device_rows; /* (device, 0) to row of memory->devices, which stands in byte order */
     unsigned __int128 live_bytes;
     struct live_total *by_device, by_category[CG_CATEGORY_COUNT];
@@ -41,7 +42,9 @@ static bool replay_start(struct replay *replay, const struct cg_trace *trace,
         .active = array_raw(memory->device_count, sizeof(uint32_t)),
         .device_points = array_raw(memory->device_count, sizeof(struct live_bytes)),
     };
-    if (!replay->by_device || !replay->active || !replay->device_points) return false;
+    if (!replay->by_device || !replay->active || !replay->device_points ||
+        !live_map_make(&replay->live, trace))
+        return false;
     for (size_t i = 0; i < memory->device_count; i++) {
         struct pair_entry *entry = pair_map_insert(&replay->device_rows, memory->devices[i].device, 0, NULL);
         if (!entry) return false;
@@ -52,7 +55,7 @@ static bool replay_start(struct replay *replay, const struct cg_trace *trace,
 
 static void replay_end(struct replay *replay)
 {
-    pair_map_free(&replay->live);
+    live_map_free(&replay->live);
     pair_map_free(&replay->device_rows);
     free(replay->by_device);
     free(replay->active);
@@ -112,18 +115,13 @@ static bool apply(struct replay *replay, uint32_t row)
     cg_str device = records->device[row], storage = records->storage_id[row];
     uint32_t device_row = pair_map_find(&replay->device_rows, device, 0)->value;
     if (records->action[row] == CG_ACTION_ALLOC) {
-        bool made;
-        struct pair_entry *entry = pair_map_insert(&replay->live, device, storage, &made);
-        if (!entry) return false;
-        if (!made) return true;
-        entry->value = row;
-        add_storage(replay, device_row, row);
+        uint32_t before;
+        if (!live_map_enter(&replay->live, device, storage, row, &before)) return false;
+        if (before == CG_NONE) add_storage(replay, device_row, row);
         return true;
     }
-    struct pair_entry *entry = pair_map_find(&replay->live, device, storage);
-    if (!entry) return true;
-    take_storage(replay, device_row, entry->value);
-    pair_map_remove(&replay->live, entry);
+    uint32_t allocation = live_map_take(&replay->live, device, storage);
+    if (allocation != CG_NONE) take_storage(replay, device_row, allocation);
     return true;
 }
 

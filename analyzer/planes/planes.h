@@ -49,6 +49,10 @@ struct health {
     uint32_t gradient_contract_fault;
 };
 bool health_make(const struct cg_trace *trace, struct health *health);
+/* The same, quicker by what the logical memory of the trace (with all its rows) says already. */
+struct logical_memory;
+bool health_make_beside(const struct cg_trace *trace, const struct logical_memory *memory,
+                        struct health *health);
 void health_free(struct health *health);
 /* One sentence for people, UTF-8, ended by NUL; ids are quoted, controls in them escaped, long ones
  * shortened. */

@@ -153,15 +153,16 @@ static void add_selected(struct storage_grouper *grouper, const struct lifetime 
     groups->with_stack += storage_stack(grouper->trace, lifetime->row) != CG_NONE;
 }
 
-static bool add_lifetimes(struct storage_grouper *grouper, cg_str device, const uint8_t *selected)
+static bool add_lifetimes(struct storage_grouper *grouper, cg_str device, const uint8_t *selected, bool whole)
 {
     const struct logical_memory *memory = grouper->memory;
     for (size_t i = 0; i < memory->lifetime_count; i++) {
+        if (!whole && !selected[i]) continue;
         if (device != CG_ABSENT && grouper->trace->memory.device[memory->lifetimes[i].row] != device)
             continue;
         uint32_t group = group_of(grouper, memory->lifetimes[i].row);
         if (group == CG_NONE) return false;
-        add_all(grouper->trace, &memory->lifetimes[i], &grouper->groups->groups[group]);
+        if (whole) add_all(grouper->trace, &memory->lifetimes[i], &grouper->groups->groups[group]);
         if (selected[i]) add_selected(grouper, &memory->lifetimes[i], &grouper->groups->groups[group]);
     }
     return true;
@@ -234,14 +235,14 @@ bool storage_grouper_list(struct storage_grouper *grouper, const uint32_t *lifet
 
 bool storage_groups_make(const struct cg_trace *trace, const struct logical_memory *memory,
                          const struct span_paths *paths, const struct training_steps *steps,
-                         enum storage_grouping by, cg_str device, const uint8_t *selected,
+                         enum storage_grouping by, cg_str device, const uint8_t *selected, bool whole,
                          struct storage_groups *groups)
 {
     struct storage_grouper *grouper = storage_grouper_new(trace, memory, paths, by);
     *groups = (struct storage_groups){0};
     if (!grouper) return false;
     begin(grouper, groups);
-    bool ok = add_lifetimes(grouper, device, selected) &&
+    bool ok = add_lifetimes(grouper, device, selected, whole) &&
               (!steps || steps->count == 0 || count_steps(grouper, steps, selected));
     ok = finish(grouper, ok);
     storage_grouper_free(grouper);

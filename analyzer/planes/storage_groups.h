@@ -79,11 +79,12 @@ struct storage_groups {
     uint32_t stacks;     /* keys below are stacks, when grouped by them */
 };
 /* device: groups are of its storages alone, and all that are selected are of it; CG_ABSENT: of all devices.
- * paths: of the trace; used when grouped by span, else NULL will do. steps may be NULL. n log n in the number
- * of groups, otherwise linear. False when memory is short. */
+ * whole: allocations and frees of the groups are summed; else they are 0, and only what is selected is
+ * visited. paths: of the trace; used when grouped by span, else NULL will do. steps may be NULL. n log n in
+ * the number of groups, otherwise linear. False when memory is short. */
 bool storage_groups_make(const struct cg_trace *trace, const struct logical_memory *memory,
                          const struct span_paths *paths, const struct training_steps *steps,
-                         enum storage_grouping by, cg_str device, const uint8_t *selected,
+                         enum storage_grouping by, cg_str device, const uint8_t *selected, bool whole,
                          struct storage_groups *groups);
 void storage_groups_free(struct storage_groups *groups);
 

@@ -220,13 +220,17 @@ static bool find_larger_than_device(struct search *search)
         if (samples->capacity_bytes[i] > capacity[entry->value])
             capacity[entry->value] = samples->capacity_bytes[i];
     }
+    cg_str device = CG_ABSENT; /* of the record before: mostly that of this one */
+    uint64_t most = UINT64_MAX;
     for (size_t row = 0; numbers.count > 0 && row < trace->memory.rows; row++) {
         if (trace->memory.action[row] != CG_ACTION_ALLOC) continue;
-        const struct pair_entry *entry = pair_map_find(&numbers, trace->memory.device[row], 0);
-        if (!entry || trace->memory.bytes[row] <= capacity[entry->value] || lies_elsewhere(trace, row) ||
-            !is_cuda(trace_text(trace, trace->memory.device[row])))
-            continue;
-        mark(search, SUSPECT_LARGER_THAN_DEVICE, row, trace->memory.bytes[row] - capacity[entry->value]);
+        if (trace->memory.device[row] != device) {
+            device = trace->memory.device[row];
+            const struct pair_entry *entry = pair_map_find(&numbers, device, 0);
+            most = entry && is_cuda(trace_text(trace, device)) ? capacity[entry->value] : UINT64_MAX;
+        }
+        if (trace->memory.bytes[row] <= most || lies_elsewhere(trace, row)) continue;
+        mark(search, SUSPECT_LARGER_THAN_DEVICE, row, trace->memory.bytes[row] - most);
     }
     pair_map_free(&numbers);
     free(capacity);

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 
 /* Some 10,000 records: what is made of them takes a hundred times as long as a thread takes to begin. */
 enum { BYTES_WORTH_THREADS = 2 << 20 };
@@ -21,28 +20,58 @@ unsigned jobs_threads(uint64_t trace_bytes, unsigned asked)
 }
 
 struct queue {
-    const struct job *jobs;
-    size_t count;
-    atomic_size_t next;
-    atomic_bool failed;
+    struct job *jobs;
+    size_t count, first; /* all before the first have begun */
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    bool failed;
 };
 
-/* Relaxed: the numbers alone are shared here. What jobs read was stored before their thread was made, and
- * what they store is read after it was joined: pthread_create() and pthread_join() order both. */
-static void *work(void *context)
+/* The next job that can begin; NULL when none is left. What a job reads is stored before it begins and what
+ * it stores is read by those after it and by the caller: the lock, which is taken between them, orders both.
+ */
+static struct job *begin_next(struct queue *queue)
 {
-    struct queue *queue = context;
     for (;;) {
-        size_t number = atomic_fetch_add_explicit(&queue->next, 1, memory_order_relaxed);
-        if (number >= queue->count) return NULL;
-        const struct job *job = &queue->jobs[number];
-        if (!job->run(job->context)) atomic_store_explicit(&queue->failed, true, memory_order_relaxed);
+        bool waiting = false;
+        for (size_t i = queue->first; i < queue->count; i++) {
+            struct job *job = &queue->jobs[i];
+            if (job->state != JOB_WAITS) {
+                queue->first += i == queue->first;
+            } else if (!job->after || job->after->state == JOB_DONE) {
+                job->state = JOB_RUNS;
+                return job;
+            } else if (job->after->state == JOB_FAILED) {
+                job->state = JOB_FAILED;
+            } else {
+                waiting = true;
+            }
+        }
+        if (!waiting) return NULL;
+        pthread_cond_wait(&queue->done, &queue->lock);
     }
 }
 
-bool jobs_run(const struct job *jobs, size_t count, unsigned threads)
+static void *work(void *context)
 {
-    struct queue queue = {.jobs = jobs, .count = count};
+    struct queue *queue = context;
+    pthread_mutex_lock(&queue->lock);
+    for (struct job *job; (job = begin_next(queue));) {
+        pthread_mutex_unlock(&queue->lock);
+        bool good = job->run(job->context);
+        pthread_mutex_lock(&queue->lock);
+        job->state = good ? JOB_DONE : JOB_FAILED;
+        queue->failed |= !good;
+        pthread_cond_broadcast(&queue->done);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return NULL;
+}
+
+bool jobs_run(struct job *jobs, size_t count, unsigned threads)
+{
+    struct queue queue = {
+        .jobs = jobs, .count = count, .lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
     pthread_t others[JOBS_THREADS_MAX - 1];
     unsigned made = 0;
     while (made + 1 < threads && made + 1 < count && made < JOBS_THREADS_MAX - 1 &&
@@ -51,5 +80,5 @@ bool jobs_run(const struct job *jobs, size_t count, unsigned threads)
     work(&queue);
     while (made > 0)
         pthread_join(others[--made], NULL);
-    return !atomic_load_explicit(&queue.failed, memory_order_relaxed);
+    return !queue.failed;
 }

@@ -64,7 +64,8 @@ bool parts_pack(struct parts *parts, unsigned threads)
     size_t count = 0;
     if (!jobs) return false;
     for (size_t i = 0; i < parts->count; i++)
-        if (!parts->list[i].packed.bytes) jobs[count++] = (struct job){pack, &parts->list[i]};
+        if (!parts->list[i].packed.bytes)
+            jobs[count++] = (struct job){.run = pack, .context = &parts->list[i]};
     qsort(jobs, count, sizeof *jobs, compare_raw);
     bool good = jobs_run(jobs, count, threads);
     free(jobs);

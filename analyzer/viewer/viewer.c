@@ -81,11 +81,11 @@ static bool make_all(struct packing *packing)
     bool good = jobs && documents && packing->documents.list;
     if (good) {
         packing->documents.count = packing->documents.capacity = count;
-        jobs[0] = (struct job){make_slices, packing};
-        jobs[1] = (struct job){make_storages, packing};
+        jobs[0] = (struct job){.run = make_slices, .context = packing};
+        jobs[1] = (struct job){.run = make_storages, .context = packing};
         for (size_t i = 0; i < count; i++) {
             documents[i] = (struct document_job){&run->documents[i], &packing->documents.list[i]};
-            jobs[OTHERS + i] = (struct job){make_document, &documents[i]};
+            jobs[OTHERS + i] = (struct job){.run = make_document, .context = &documents[i]};
         }
         good = jobs_run(jobs, count + OTHERS, packing->threads);
     }

@@ -45,7 +45,7 @@ static bool run(unsigned threads, size_t count, size_t first_bad, size_t second_
     static struct job jobs[JOBS];
     for (size_t i = 0; i < count; i++) {
         tasks[i] = (struct task){0, i != first_bad && i != second_bad};
-        jobs[i] = (struct job){do_task, &tasks[i]};
+        jobs[i] = (struct job){.run = do_task, .context = &tasks[i]};
     }
     made = 0;
     bool good = jobs_run(jobs, count, threads);
@@ -70,6 +70,49 @@ static void test_failures(void **state)
         assert_false(run(threads, JOBS, 0, JOBS));
         assert_false(run(threads, JOBS, JOBS - 1, JOBS));
         assert_false(run(threads, JOBS, 3, 500));
+    }
+}
+
+/* A job and what it finds done when it begins. */
+struct step {
+    const struct step *before;
+    atomic_bool done;
+    bool good, ran, in_order;
+};
+
+static bool do_step(void *context)
+{
+    struct step *step = context;
+    step->ran = true;
+    step->in_order = !step->before || atomic_load(&step->before->done);
+    sched_yield();
+    atomic_store(&step->done, true);
+    return step->good;
+}
+
+/* Number `number` waits for the one of half its number, the first for none; bad: the one that fails. */
+static bool run_steps(unsigned threads, size_t count, size_t bad, struct step *steps)
+{
+    struct job jobs[32];
+    for (size_t i = 0; i < count; i++) {
+        steps[i] = (struct step){.before = i ? &steps[i / 2] : NULL, .good = i != bad};
+        jobs[i] = (struct job){.run = do_step, .context = &steps[i], .after = i ? &jobs[i / 2] : NULL};
+    }
+    return jobs_run(jobs, count, threads);
+}
+
+static void test_order(void **state)
+{
+    (void)state;
+    struct step steps[32];
+    for (unsigned threads = 1; threads < 6; threads++) {
+        assert_true(run_steps(threads, 32, 32, steps));
+        for (size_t i = 0; i < 32; i++)
+            assert_true(steps[i].ran && steps[i].in_order);
+        /* 3 fails: 6 and 7 wait for it, 12 to 15 for those, 24 to 31 for these. */
+        assert_false(run_steps(threads, 32, 3, steps));
+        for (size_t i = 0; i < 32; i++)
+            assert_int_equal(steps[i].ran, !(i == 6 || i == 7 || (i >= 12 && i < 16) || i >= 24));
     }
 }
 
@@ -124,6 +167,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_done), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_order),
 #ifdef COUNTED
         cmocka_unit_test(test_threads),  cmocka_unit_test(test_no_threads_to_be_had),
 #endif

@@ -44,7 +44,7 @@ static bool try_groups(const struct given *given)
     for (int by = GROUP_BY_STACK; by <= GROUP_BY_SIZE; by++) {
         struct storage_groups groups;
         if (!storage_groups_make(given->trace, &given->memory, &given->paths, &given->steps,
-                                 (enum storage_grouping)by, CG_ABSENT, given->selected, &groups))
+                                 (enum storage_grouping)by, CG_ABSENT, given->selected, true, &groups))
             return false;
         storage_groups_free(&groups);
     }

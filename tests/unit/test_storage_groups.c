@@ -284,7 +284,7 @@ static void grouped(const struct made *made, enum storage_grouping by, struct st
 {
     memset(made->selected, 1, made->memory.lifetime_count);
     assert_true(storage_groups_make(made->trace, &made->memory, &made->paths, NULL, by, CG_ABSENT,
-                                    made->selected, groups));
+                                    made->selected, true, groups));
     assert_int_equal(groups->selected, 5);
     assert_int_equal(groups->selected_bytes, 811);
     assert_int_equal(groups->with_stack, 2);
@@ -428,7 +428,7 @@ static void what_is_selected(void **state)
     make(&text, &made, NULL);
     select_leaks(made.trace, &made.memory, &made.steps, 0, made.selected);
     assert_true(storage_groups_make(made.trace, &made.memory, &made.paths, &made.steps, GROUP_BY_STACK,
-                                    CG_ABSENT, made.selected, &groups));
+                                    CG_ABSENT, made.selected, true, &groups));
     assert_int_equal(groups.count, 1);
     assert_int_equal(groups.groups[0].selected, 4);
     assert_int_equal(groups.groups[0].selected_bytes, 40);
@@ -459,7 +459,7 @@ static void of_one_device(void **state)
     memset(made.selected, 1, made.memory.lifetime_count);
     select_device(made.trace, &made.memory, device, made.selected);
     assert_true(storage_groups_make(made.trace, &made.memory, NULL, NULL, GROUP_BY_STACK, device,
-                                    made.selected, &groups));
+                                    made.selected, true, &groups));
     assert_int_equal(groups.count, 1);
     assert_int_equal(groups.groups[0].allocations, 2);
     assert_int_equal(groups.groups[0].allocated_bytes, 150);
