@@ -41,6 +41,7 @@ static bool gather(struct groups *groups, size_t rows, size_t count)
 struct span_clock {
     cg_str span_id;
     uint32_t clock; /* row of timing->clocks, before they are sorted */
+    uint32_t next;  /* of the same span, which the trace knows; CG_NONE: none */
 };
 
 struct maker {
@@ -48,6 +49,7 @@ struct maker {
     struct timing *timing;
     struct pair_map clock_map; /* (device, clock id) to its row */
     uint32_t *of_span;         /* by row of the trace's span: row of its first clock; CG_NONE: none yet */
+    bool unknown;              /* there are spans that the trace does not know */
     struct pair_map span_map;  /* (span id, clock) to their rows, beyond those */
     size_t clock_capacity, span_capacity;
     struct span_clock *spans;
@@ -74,7 +76,7 @@ static uint32_t add_span(struct maker *maker, cg_str span_id, uint32_t clock)
 {
     size_t row = maker->timing->span_count;
     if (!array_room(&maker->spans, row, &maker->span_capacity, sizeof *maker->spans)) return CG_NONE;
-    maker->spans[row] = (struct span_clock){span_id, clock};
+    maker->spans[row] = (struct span_clock){span_id, clock, CG_NONE};
     maker->timing->span_count++;
     return (uint32_t)row;
 }
@@ -88,8 +90,15 @@ static uint32_t find_span(struct maker *maker, cg_str span_id, uint32_t clock)
         return maker->of_span[span] = add_span(maker, span_id, clock);
     if (span != CG_NONE && maker->spans[maker->of_span[span]].clock == clock) return maker->of_span[span];
     struct pair_entry *entry = pair_map_insert(&maker->span_map, span_id, clock, &made);
-    if (!entry) return CG_NONE;
-    return made ? entry->value = add_span(maker, span_id, clock) : entry->value;
+    if (!entry || !made) return entry ? entry->value : CG_NONE;
+    uint32_t added = entry->value = add_span(maker, span_id, clock);
+    maker->unknown |= span == CG_NONE;
+    if (span != CG_NONE && added != CG_NONE) {
+        struct span_clock *first = &maker->spans[maker->of_span[span]];
+        maker->spans[added].next = first->next;
+        first->next = added;
+    }
+    return added;
 }
 
 /* Finds the distinct clocks and (span, clock) pairs, in order of appearance, and gathers the intervals by
@@ -113,19 +122,45 @@ static bool find_groups(struct maker *maker)
     }
     pair_map_free(&maker->clock_map);
     pair_map_free(&maker->span_map);
-    free(maker->of_span);
-    maker->of_span = NULL;
     return gather(&maker->by_span, records->rows, maker->timing->span_count) &&
            gather(&maker->by_clock, records->rows, maker->timing->clock_count);
+}
+
+static struct interval interval_of(const struct cg_device_intervals *records, uint32_t row)
+{
+    return (struct interval){records->start_ns[row],
+                             cg_sat_add(records->start_ns[row], records->duration_ns[row])};
+}
+
+/* The length of the union of rows that come by time; false, and no length, when they do not. */
+static bool busy_by_time(const struct cg_device_intervals *records, const uint32_t *rows, size_t count,
+                         uint64_t *length)
+{
+    struct interval joined = interval_of(records, rows[0]);
+    uint64_t before = joined.start;
+    *length = 0;
+    for (size_t i = 1; i < count; i++) {
+        struct interval next = interval_of(records, rows[i]);
+        if (next.start < before) return false;
+        before = next.start;
+        if (next.start > joined.end) {
+            *length += joined.end - joined.start;
+            joined = next;
+        } else if (next.end > joined.end) {
+            joined.end = next.end;
+        }
+    }
+    *length += joined.end - joined.start;
+    return true;
 }
 
 static uint64_t busy(struct maker *maker, const uint32_t *rows, size_t count)
 {
     const struct cg_device_intervals *records = &maker->trace->device_interval;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t start = records->start_ns[rows[i]];
-        maker->intervals[i] = (struct interval){start, cg_sat_add(start, records->duration_ns[rows[i]])};
-    }
+    uint64_t length;
+    if (busy_by_time(records, rows, count, &length)) return length;
+    for (size_t i = 0; i < count; i++)
+        maker->intervals[i] = interval_of(records, rows[i]);
     return interval_union(maker->intervals, count);
 }
 
@@ -141,29 +176,42 @@ static struct cg_list distinct(struct maker *maker, const cg_str *column, const 
     return list;
 }
 
-static void measure(struct maker *maker)
+static struct timing_span measure_span(struct maker *maker, uint32_t number)
 {
     const struct cg_device_intervals *records = &maker->trace->device_interval;
-    struct timing *timing = maker->timing;
-    for (size_t i = 0; i < timing->span_count; i++) {
-        const uint32_t *rows = maker->by_span.row + maker->by_span.first[i];
-        size_t count = maker->by_span.first[i + 1] - maker->by_span.first[i];
-        const struct timing_clock *clock = &timing->clocks[maker->spans[i].clock];
-        timing->spans[i] = (struct timing_span){
-            .span_id = maker->spans[i].span_id,
-            .device = clock->device,
-            .clock_id = clock->clock_id,
-            .interval_count = count,
-            .busy_ns = busy(maker, rows, count),
-        };
-        timing->spans[i].backends = distinct(maker, records->backend, rows, count);
-        timing->spans[i].streams = distinct(maker, records->stream_id, rows, count);
-    }
-    for (size_t i = 0; i < timing->clock_count; i++) {
+    const uint32_t *rows = maker->by_span.row + maker->by_span.first[number];
+    size_t count = maker->by_span.first[number + 1] - maker->by_span.first[number];
+    const struct timing_clock *clock = &maker->timing->clocks[maker->spans[number].clock];
+    return (struct timing_span){
+        .span_id = maker->spans[number].span_id,
+        .device = clock->device,
+        .clock_id = clock->clock_id,
+        .interval_count = count,
+        .busy_ns = busy(maker, rows, count),
+        .backends = distinct(maker, records->backend, rows, count),
+        .streams = distinct(maker, records->stream_id, rows, count),
+    };
+}
+
+/* Spans of the trace stand in the byte order of their ids: those that it knows are measured in that order. */
+static void measure_spans(struct maker *maker)
+{
+    size_t count = 0;
+    for (size_t row = 0; row < maker->trace->span.rows; row++)
+        for (uint32_t i = maker->of_span[row]; i != CG_NONE; i = maker->spans[i].next)
+            maker->timing->spans[count++] = measure_span(maker, i);
+    for (uint32_t i = 0; count < maker->timing->span_count; i++)
+        if (trace_span(maker->trace, maker->spans[i].span_id) == CG_NONE)
+            maker->timing->spans[count++] = measure_span(maker, i);
+}
+
+static void measure_clocks(struct maker *maker)
+{
+    for (size_t i = 0; i < maker->timing->clock_count; i++) {
         const uint32_t *rows = maker->by_clock.row + maker->by_clock.first[i];
         size_t count = maker->by_clock.first[i + 1] - maker->by_clock.first[i];
-        timing->clocks[i].interval_count = count;
-        timing->clocks[i].busy_ns = busy(maker, rows, count);
+        maker->timing->clocks[i].interval_count = count;
+        maker->timing->clocks[i].busy_ns = busy(maker, rows, count);
     }
 }
 
@@ -187,37 +235,18 @@ static void sort_rows(const struct cg_trace *trace, struct timing_span *spans, s
     if (count > 1) qsort_r(spans, count, sizeof *spans, compare_spans, (void *)(uintptr_t)trace);
 }
 
-/* Spans of the trace stand in the byte order of their ids already: where all are known they are sorted by
- * their rows, and texts compared only among the clocks of one span. */
-static bool sort_spans(const struct cg_trace *trace, struct timing *timing)
+/* Texts are compared among the clocks of one span alone, unless there are spans that the trace does not know.
+ */
+static void sort_spans(const struct maker *maker)
 {
-    size_t count = timing->span_count;
-    struct timing_span *spans = timing->spans, *sorted = array_raw(count, sizeof *sorted);
-    uint64_t *rows = array_raw(count, sizeof *rows);
-    uint32_t *order = NULL;
-    bool known = true, good = sorted && rows;
-    for (size_t i = 0; i < count && good; i++) {
-        rows[i] = trace_span(trace, spans[i].span_id);
-        known &= rows[i] != CG_NONE;
-    }
-    good = good && (!known || order_by_time(rows, count, &order));
-    for (size_t i = 0; i < count && good; i++)
-        sorted[i] = spans[ordered_row(order, i)];
-    free(rows);
-    free(order);
-    if (!good) {
-        free(sorted);
-        return false;
-    }
-    free(spans);
-    timing->spans = sorted;
-    if (!known) sort_rows(trace, sorted, count);
-    for (size_t i = 0, end; known && i < count; i = end) {
-        for (end = i + 1; end < count && sorted[end].span_id == sorted[i].span_id;)
+    struct timing_span *spans = maker->timing->spans;
+    size_t count = maker->timing->span_count;
+    if (maker->unknown) sort_rows(maker->trace, spans, count);
+    for (size_t i = 0, end; !maker->unknown && i < count; i = end) {
+        for (end = i + 1; end < count && spans[end].span_id == spans[i].span_id;)
             end++;
-        sort_rows(trace, sorted + i, end - i);
+        sort_rows(maker->trace, spans + i, end - i);
     }
-    return true;
 }
 
 bool timing_make(const struct cg_trace *trace, struct timing *timing)
@@ -236,8 +265,9 @@ bool timing_make(const struct cg_trace *trace, struct timing *timing)
         made = maker.intervals && timing->spans && timing->strings;
     }
     if (made) {
-        measure(&maker);
-        made = sort_spans(trace, timing);
+        measure_spans(&maker);
+        measure_clocks(&maker);
+        sort_spans(&maker);
         qsort_r(timing->clocks, timing->clock_count, sizeof *timing->clocks, compare_clocks,
                 (void *)(uintptr_t)trace);
         array_trim(&timing->strings, maker.string_count, sizeof *timing->strings);

@@ -325,40 +325,65 @@ static bool gather_tracks(struct finder *finder)
     return true;
 }
 
-/* Then those of each lane of a track. first: of its lanes; spare: room for its slices. */
-static void gather_track_lanes(const struct slices *slices, const struct track *track, size_t *first,
-                               struct slice *spare)
+/* Where the lanes of a track begin, from its slices' numbers on; returns the one with the most slices. */
+static uint32_t find_lane_firsts(const struct slices *slices, const struct track *track, size_t *first,
+                                 size_t *most)
 {
-    struct slice *list = slices->list + track->first;
+    uint32_t largest = 0;
     for (size_t i = 0; i < track->count; i++)
-        first[list[i].lane]++;
-    size_t sum = track->first;
+        first[slices->list[track->first + i].lane]++;
+    size_t sum = 0;
+    *most = 0;
     for (uint32_t lane = 0; lane < track->lanes; lane++) {
         size_t count = first[lane];
+        if (count > *most) largest = lane;
+        if (count > *most) *most = count;
         first[lane] = sum;
         sum += count;
     }
-    if (track->lanes <= 1) return;
-    memcpy(spare, list, track->count * sizeof *spare);
-    for (size_t i = 0; i < track->count; i++)
-        slices->list[first[spare[i].lane]++] = spare[i];
-    memmove(first + 1, first, (track->lanes - 1) * sizeof *first);
-    first[0] = track->first;
+    return largest;
+}
+
+/* Then those of each lane of a track. The slices of its largest lane move within the list, and only the
+ * others need room of their own, which for 3 million slices on one thread is 40 MB and not 100. first: of its
+ * lanes. */
+static bool gather_track_lanes(const struct slices *slices, const struct track *track, size_t *first)
+{
+    struct slice *list = slices->list + track->first;
+    size_t most, kept = 0;
+    uint32_t largest = find_lane_firsts(slices, track, first, &most);
+    if (track->lanes > 1) {
+        struct slice *spare = array_raw(track->count - most, sizeof *spare);
+        if (!spare) return false;
+        size_t before = first[largest], after = track->count - before - most;
+        for (size_t i = 0; i < track->count; i++) {
+            uint32_t lane = list[i].lane;
+            if (lane == largest)
+                list[kept++] = list[i];
+            else
+                spare[first[lane]++ - (lane > largest ? most : 0)] = list[i];
+        }
+        memmove(list + before, list, most * sizeof *list);
+        memcpy(list, spare, before * sizeof *list);
+        memcpy(list + before + most, spare + before, after * sizeof *list);
+        free(spare);
+        first[largest] += most;
+        memmove(first + 1, first, (track->lanes - 1) * sizeof *first);
+        first[0] = 0;
+    }
+    for (uint32_t lane = 0; lane < track->lanes; lane++)
+        first[lane] += track->first;
+    return true;
 }
 
 static bool gather_lanes(struct slices *slices)
 {
-    size_t most = 0;
-    for (size_t t = 0; t < slices->track_count; t++)
-        if (slices->tracks[t].lanes > 1 && slices->tracks[t].count > most) most = slices->tracks[t].count;
-    struct slice *spare = array_raw(most, sizeof *spare);
     slices->lane_first = array_zeroed(slices->lane_count + 1, sizeof *slices->lane_first);
-    bool good = spare && slices->lane_first;
+    bool good = slices->lane_first != NULL;
     for (size_t t = 0; t < slices->track_count && good; t++)
-        gather_track_lanes(slices, &slices->tracks[t], slices->lane_first + slices->tracks[t].first_lane,
-                           spare);
+        good =
+            gather_track_lanes(slices, &slices->tracks[t], slices->lane_first + slices->tracks[t].first_lane);
     if (good) slices->lane_first[slices->lane_count] = slices->count;
-    free(spare);
     return good;
 }
 

@@ -258,6 +258,31 @@ static void test_random_union(void **state)
     }
 }
 
+/* So many ascending runs that some are merged and more are sorted by digits: in order, and each as it was. */
+static void test_sort_runs(void **state)
+{
+    (void)state;
+    enum { COUNT = 6000 };
+    static struct interval intervals[COUNT];
+    static const size_t run_counts[] = {1, 2, 3, 4, 63, 64, 65, 200, COUNT};
+    for (size_t round = 0; round < sizeof run_counts / sizeof *run_counts; round++) {
+        size_t runs = run_counts[round], length = COUNT / runs;
+        static uint64_t starts[COUNT];
+        bool seen[COUNT] = {false};
+        for (size_t i = 0; i < COUNT; i++) {
+            starts[i] = i % length / 2 * 10 + (runs - i / length) % 10;
+            intervals[i] = (struct interval){starts[i], starts[i] + i};
+        }
+        interval_sort(intervals, COUNT);
+        for (size_t i = 0; i < COUNT; i++) {
+            size_t number = (size_t)(intervals[i].end - intervals[i].start);
+            if (i > 0) assert_true(intervals[i - 1].start <= intervals[i].start);
+            assert_true(number < COUNT && !seen[number] && intervals[i].start == starts[number]);
+            seen[number] = true;
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_walk),
         cmocka_unit_test(test_random_union),
+        cmocka_unit_test(test_sort_runs),
     };
     return run_tap(tests);
 }
