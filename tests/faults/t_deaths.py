@@ -19,7 +19,8 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'tools'))
 import check_trace  # noqa: E402
-from tap import done, ok  # noqa: E402
+from harness import SANITIZED  # noqa: E402
+from tap import done, ok, skip  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get('BUILD', 'build'))
 DRIVE, ANALYZE = f'{BUILD}/tests/record/drive', f'{BUILD}/cg-analyze'
@@ -170,6 +171,9 @@ def main():
     chance = random.Random(int(os.environ.get('SEED', '1')))
     print('# ending      runs  committed  missing  torn or invented  not in time, recovered', flush=True)
     for ending in ENDINGS:
+        if SANITIZED and ending.child is not None:
+            skip(ending.name, 'the child waits for ever where another thread was within the allocator of the sanitizer')
+            continue
         count = max(1, round(DEATHS * ending.share))
         missing, strange, committed, late = [], [], 0, 0
         plans = [Plan(chance, ending) for _ in range(count)]
