@@ -1,6 +1,6 @@
 /* Allocations that can be told to fail, one after the other, and are counted; where CAN_FAIL is not defined
- * they cannot, and a test that includes this is the main() below. Only through the C library itself: valgrind
- * puts its own allocator in place of these. */
+ * they cannot, and a test that includes this is the main() below, unless it says by OTHER_TESTS_TOO that it
+ * has more. Only through the C library itself: valgrind puts its own allocator in place of these. */
 #ifndef CGTRACE_TESTS_UNIT_NO_MEMORY_H
 #define CGTRACE_TESTS_UNIT_NO_MEMORY_H
 
@@ -59,7 +59,7 @@ void *reallocarray(void *old, size_t count, size_t size)
     size_t bytes;
     return __builtin_mul_overflow(count, size, &bytes) ? NULL : realloc(old, bytes);
 }
-#else
+#elif !defined(OTHER_TESTS_TOO)
 int main(void)
 {
     puts("1..1\nok 1 - each_allocation # SKIP the allocator of this build cannot be told to fail");

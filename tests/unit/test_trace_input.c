@@ -95,7 +95,8 @@ static void test_unreadable(void **state)
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) skip_because("the user cannot be changed here, and root may read all");
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip_because("the user cannot be changed here, and root may read all");
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), CG_EXIT_IO);
 }
