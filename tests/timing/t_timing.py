@@ -149,10 +149,13 @@ def settings():
 def memory():
     seen = judged('samples of memory', 'pools', 200, untimed={}, CGTRACE_MEMORY_SAMPLE_MS=10)
     if seen:
-        both = [s for s in seen.samples if 'pool_used_bytes' in s]
-        tap.ok(8 <= len(seen.samples) <= 60, 'one every 10 ms while there is work', f'{len(seen.samples)}')
-        tap.ok(both and all(s['pool_used_bytes'] == 1 << 20 and s['reserved_bytes'] >= 1 << 20 for s in both[1:]),
-               'what the pool holds and what of it is used', str(both[-2:]))
+        used = [s['pool_used_bytes'] for s in seen.samples if 'pool_used_bytes' in s]
+        span = seen.samples[-1]['timestamp_ns'] - seen.samples[0]['timestamp_ns']
+        tap.ok(8 <= len(seen.samples) <= span / 10e6 + 2, 'one every 10 ms while there is work', f'{len(seen.samples)} in {span} ns')
+        # A slow machine has samples before the second MiB is given back.
+        settled = used[max((i + 1 for i, n in enumerate(used) if n != 1 << 20), default=0):]
+        tap.ok(len(settled) >= 4 and set(used) <= {n << 20 for n in (0, 1, 2)} and all(s['reserved_bytes'] >= s['pool_used_bytes'] for s in seen.samples
+               if 'pool_used_bytes' in s), 'what the pool holds and what of it is used', str(seen.samples))
         tap.ok(all(s['used_bytes'] + s['free_bytes'] == s['capacity_bytes'] == 16384 << 20 for s in seen.samples), 'used, free, capacity')
     with timed('unfinished', 20, CGTRACE_MEMORY_SAMPLE_MS=0) as run:
         tap.equal(Timed(run.traces[0], run.ledgers[0]).samples, [], '0: none')
