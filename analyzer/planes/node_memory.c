@@ -1,14 +1,17 @@
 /* Memory metrics of spans and ops (doc/spec/planes.md 4).
  *
  * The lifetimes of a span's subtree are a run of an array when they are put in preorder of their spans. Small
- * subtrees are swept directly. For the others a tree over time holds the lifetimes of one subtree after
- * another along heavy paths: from the bottom of each path up only what the next span has beyond its heaviest
- * child is added, so every lifetime is added once for each of the O(log n) paths above it (small to large;
- * Sack's method). */
+ * subtrees are swept directly, the others by a walk over the records of their time where that is not
+ * too much in all (lifetime_walk.h). Where it is, as in deep nests of spans, a tree over time holds the
+ * lifetimes of one subtree after another along heavy paths: from the bottom of each path up only what the
+ * next span has beyond its heaviest child is added, so every lifetime is added once for each of the O(log n)
+ * paths above it (small to large; Sack's method). */
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/planes/array.h"
 #include "analyzer/planes/lifetime_tree.h"
+#include "analyzer/planes/lifetime_walk.h"
 #include "analyzer/planes/pair_map.h"
 #include "analyzer/planes/planes.h"
 
@@ -79,25 +82,29 @@ static bool order_spans(struct preorder *order, const struct cg_trace *trace, ui
     return true;
 }
 
-/* Puts the lifetimes in the order of their spans' places, by counting. */
+/* Puts the lifetimes in the order of their spans' places, by counting. place_of_row: as in lifetime_walk.h.
+ */
 static bool order_lifetimes(struct preorder *order, const struct cg_trace *trace,
-                            const struct logical_memory *memory, const uint32_t *place_of)
+                            const struct logical_memory *memory, const uint32_t *place_of,
+                            uint32_t *place_of_row)
 {
     order->first = array_zeroed(order->count + 2, sizeof *order->first);
     order->lifetime = array_raw(memory->lifetime_count, sizeof *order->lifetime);
     if (!order->first || !order->lifetime) return false;
-    for (int filling = 0; filling < 2; filling++) {
-        for (size_t i = 0; i < memory->lifetime_count; i++) {
-            uint32_t span = trace_span(trace, trace->memory.span_id[memory->lifetimes[i].row]);
-            uint32_t place = span == CG_NONE ? CG_NONE : place_of[span];
-            if (place == CG_NONE) continue;
-            if (filling)
-                order->lifetime[order->first[place + 1]++] = (uint32_t)i;
-            else
-                order->first[place + 2]++;
-        }
-        for (size_t i = 2; !filling && i < order->count + 2; i++)
-            order->first[i] += order->first[i - 1];
+    memset(place_of_row, 0xff, trace->memory.rows * sizeof *place_of_row);
+    for (size_t i = 0; i < memory->lifetime_count; i++) {
+        const struct lifetime *lifetime = &memory->lifetimes[i];
+        uint32_t span = trace_span(trace, trace->memory.span_id[lifetime->row]);
+        uint32_t place = span == CG_NONE ? CG_NONE : place_of[span];
+        place_of_row[lifetime->row] = place;
+        if (lifetime->end_row != CG_NONE) place_of_row[lifetime->end_row] = place;
+        if (place != CG_NONE) order->first[place + 2]++;
+    }
+    for (size_t i = 2; i < order->count + 2; i++)
+        order->first[i] += order->first[i - 1];
+    for (size_t i = 0; i < memory->lifetime_count; i++) {
+        uint32_t place = place_of_row[memory->lifetimes[i].row];
+        if (place != CG_NONE) order->lifetime[order->first[place + 1]++] = (uint32_t)i;
     }
     return true;
 }
@@ -116,7 +123,7 @@ static void find_heavy(struct preorder *order)
 }
 
 static bool preorder_make(struct preorder *order, const struct cg_trace *trace,
-                          const struct logical_memory *memory)
+                          const struct logical_memory *memory, uint32_t *place_of_row)
 {
     size_t rows = trace->span.rows;
     *order = (struct preorder){
@@ -127,7 +134,8 @@ static bool preorder_make(struct preorder *order, const struct cg_trace *trace,
     };
     uint32_t *place_of = array_raw(rows, sizeof *place_of);
     bool made = place_of && order->span && order->parent && order->end && order->heavy &&
-                order_spans(order, trace, place_of) && order_lifetimes(order, trace, memory, place_of);
+                order_spans(order, trace, place_of) &&
+                order_lifetimes(order, trace, memory, place_of, place_of_row);
     free(place_of);
     if (made)
         find_heavy(order);
@@ -143,8 +151,15 @@ struct subtrees {
     const struct logical_memory *memory;
     struct node_memory *metrics;
     struct preorder order;
+    struct lifetime_walk walk;
     struct lifetime_tree tree;
 };
+
+static struct lifetime_subtree subtree_at(const struct preorder *order, size_t place)
+{
+    return (struct lifetime_subtree){(uint32_t)place, order->end[place],
+                                     order->lifetime + order->first[place], subtree_count(order, place)};
+}
 
 static void set_subtree(struct subtrees *subtrees, size_t place, struct lifetime_sweep sweep)
 {
@@ -154,18 +169,22 @@ static void set_subtree(struct subtrees *subtrees, size_t place, struct lifetime
     subtrees->metrics->residual_bytes[span] = sweep.residual;
 }
 
-/* Sweeps the subtree at a place, its lifetimes being those in the tree, or few. */
-static void sweep_subtree(struct subtrees *subtrees, size_t place, bool few)
+/* How a subtree is swept: few lifetimes one by one; many by the walk, or by the tree, which holds them. */
+enum sweep { SWEEP_FEW, SWEEP_WALK, SWEEP_TREE };
+
+static void sweep_subtree(struct subtrees *subtrees, size_t place, enum sweep by)
 {
     const struct cg_trace *trace = subtrees->trace;
     const struct preorder *order = &subtrees->order;
     uint32_t span = order->span[place];
     if (!trace->span.closed[span]) return;
     uint64_t start = trace->span.start_ns[span], end = trace_span_end(trace, span);
+    struct lifetime_subtree subtree = subtree_at(order, place);
     struct lifetime_sweep sweep = {0, 0};
-    if (start < end && few)
-        sweep = lifetime_sweep_few(trace, subtrees->memory, order->lifetime + order->first[place],
-                                   subtree_count(order, place), start, end);
+    if (start < end && by == SWEEP_FEW)
+        sweep = lifetime_sweep_few(trace, subtrees->memory, subtree.lifetimes, subtree.count, start, end);
+    else if (start < end && by == SWEEP_WALK)
+        sweep = lifetime_walk_sweep(&subtrees->walk, &subtree, start, end);
     else if (start < end)
         sweep = lifetime_tree_sweep(&subtrees->tree, start, end);
     set_subtree(subtrees, place, sweep);
@@ -185,25 +204,47 @@ static void sweep_path(struct subtrees *subtrees, size_t top)
     while (order->heavy[place] != CG_NONE && subtree_count(order, order->heavy[place]) > LIFETIME_FEW)
         place = order->heavy[place];
     add_run(subtrees, order->first[place], order->first[order->end[place]]);
-    sweep_subtree(subtrees, place, false);
+    sweep_subtree(subtrees, place, SWEEP_TREE);
     while (place != top) {
         size_t parent = order->parent[place];
         add_run(subtrees, order->first[parent], order->first[place]);
         add_run(subtrees, order->first[order->end[place]], order->first[order->end[parent]]);
-        sweep_subtree(subtrees, parent, false);
+        sweep_subtree(subtrees, parent, SWEEP_TREE);
         place = parent;
     }
     lifetime_tree_remove(&subtrees->tree, order->lifetime + order->first[top], subtree_count(order, top));
 }
 
+/* Are walks for all subtrees with many lifetimes together no more than some walks over all records? The tree
+ * takes as long as ten, and 30 bytes a record. */
+static bool walks_pay(const struct subtrees *subtrees)
+{
+    enum { WALKS = 8 };
+    const struct preorder *order = &subtrees->order;
+    const struct cg_trace *trace = subtrees->trace;
+    uint64_t cost = 0, most = (uint64_t)trace->memory.rows * WALKS;
+    for (size_t place = 0; place < order->count && cost <= most; place++) {
+        struct lifetime_subtree subtree = subtree_at(order, place);
+        uint32_t span = order->span[place];
+        if (subtree.count > LIFETIME_FEW)
+            cost += lifetime_walk_cost(&subtrees->walk, &subtree, trace->span.start_ns[span],
+                                       trace_span_end(trace, span));
+    }
+    return cost <= most && lifetime_walk_holds(subtrees->memory, trace);
+}
+
 static bool sweep_all(struct subtrees *subtrees, bool known_zero)
 {
     const struct preorder *order = &subtrees->order;
-    bool tree_made = false;
+    bool walk = walks_pay(subtrees), tree_made = false;
     for (size_t place = 0; place < order->count; place++) {
         size_t lifetimes = subtree_count(order, place);
         if (lifetimes <= LIFETIME_FEW) {
-            if (lifetimes || known_zero) sweep_subtree(subtrees, place, true);
+            if (lifetimes || known_zero) sweep_subtree(subtrees, place, SWEEP_FEW);
+            continue;
+        }
+        if (walk) {
+            sweep_subtree(subtrees, place, SWEEP_WALK);
             continue;
         }
         uint32_t parent = order->parent[place];
@@ -283,12 +324,15 @@ bool node_memory_make(const struct cg_trace *trace, const struct logical_memory 
     if (made && memory->present) {
         bool known_zero = trace->run.capture_contract.logical_memory == CG_COVERAGE_COMPLETE;
         credit_spans(trace, memory, known_zero, metrics);
-        struct subtrees subtrees = {.trace = trace, .memory = memory, .metrics = metrics};
-        made = credit_ops(trace, memory, metrics) && preorder_make(&subtrees.order, trace, memory);
+        struct lifetime_walk walk = {trace, memory, array_raw(trace->memory.rows, sizeof *walk.place)};
+        struct subtrees subtrees = {.trace = trace, .memory = memory, .metrics = metrics, .walk = walk};
+        made = walk.place && credit_ops(trace, memory, metrics) &&
+               preorder_make(&subtrees.order, trace, memory, walk.place);
         if (made) {
             made = sweep_all(&subtrees, known_zero);
             preorder_free(&subtrees.order);
         }
+        free(walk.place);
     }
     if (!made) node_memory_free(metrics);
     return made;

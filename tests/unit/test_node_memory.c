@@ -280,6 +280,7 @@ static void compare_random(uint64_t seed)
     uint64_t horizon = draw(&state, 3) ? 12 + draw(&state, 200) : 4;
     bool huge = draw(&state, 8) == 0; /* bytes that sum beyond 64 bits */
     bool late = draw(&state, 6) == 0; /* times up to 2^64-1 */
+    bool alike = draw(&state, 2);     /* all records of a storage have the same bytes */
     int span_count = 1 + (int)draw(&state, SPANS), record_count = 1 + (int)draw(&state, RECORDS);
     uint64_t base = late ? UINT64_MAX - horizon : 0;
     struct naive_span spans[SPANS];
@@ -309,6 +310,9 @@ static void compare_random(uint64_t seed)
         records[i].time = times[i];
         records[i].bytes = huge && draw(&state, 3) == 0 ? UINT64_MAX - draw(&state, 3) : draw(&state, 40);
         records[i].storage = (int)draw(&state, 12 + (seed % 3) * 60);
+        if (alike)
+            records[i].bytes =
+                (uint64_t)records[i].storage * (huge && records[i].storage % 3 == 0 ? UINT64_MAX / 20 : 1);
         records[i].device = (int)draw(&state, 2);
         records[i].span = (int)draw(&state, (uint64_t)span_count);
         records[i].alloc = draw(&state, 5) < 3;
