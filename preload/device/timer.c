@@ -149,12 +149,12 @@ void device_end_slow(struct device_timer *timer, CUresult result, enum cap_activ
     } else if (!work || ring_head(thread) == timer->head || thread->generation != timer->generation) {
         device_give(timer->context, timer->pair); /* no work, or a call that is not in the trace */
     } else {
-        thread->busy = true;
+        thread->busy = record_frame();
         /* For a signal handler on this thread, as in record_enter(). */
         atomic_signal_fence(memory_order_seq_cst);
         end(timer, activity, name, bytes, stream);
         atomic_signal_fence(memory_order_seq_cst);
-        thread->busy = false;
+        thread->busy = 0;
     }
     device_paid(timer->cost + (record_tick() - entered));
     errno = kept;

@@ -134,7 +134,7 @@ static bool alone(void)
 static void *leave_last(void)
 {
     running = false;
-    record_self.busy = false;
+    record_self.busy = 0;
     pthread_sigmask(SIG_SETMASK, &program_signals, NULL);
     return NULL;
 }
@@ -144,7 +144,7 @@ static void *run(void *unused)
     uint64_t pause = FIRST_NS, end_tick;
 
     prctl(PR_SET_NAME, "cgtrace", 0, 0, 0);
-    record_self.busy = true; /* nothing that this thread does is recorded */
+    record_self.busy = record_frame(); /* nothing that this thread does is recorded */
     /* Acquire: all of the session comes before its being open. */
     while (!atomic_load_explicit(&go, memory_order_acquire))
         futex_wait(&go, 0, IDLE_NS); /* looks again by itself: a sandbox may forbid the call that wakes it */

@@ -39,12 +39,16 @@ static void *real_of(enum hook_id hook, const char *version, const void *caller)
     return real;
 }
 
-/* Begins a call of the runtime. False inside another one, which the program called, and which gives the name.
- */
-static inline bool begin(enum hook_id hook, enum hook_group group)
+/* Begins a call of the runtime. False inside another one, which the program called, and which gives the name;
+ * one that was left by a jump out of a signal's handler is none. */
+static inline __attribute__((always_inline)) bool begin(enum hook_id hook, enum hook_group group)
 {
-    if (hook_thread.group) return false;
-    hook_thread.group = (uint8_t)group;
+    uintptr_t frame = record_frame();
+
+    if (__builtin_expect(hook_thread.group != 0, 0) &&
+        !record_frame_is_gone(hook_thread.group & ~(uintptr_t)HOOK_GROUP_MASK, frame))
+        return false;
+    hook_thread.group = frame | group;
     hook_thread.runtime = (uint16_t)hook;
     hook_thread.seen = false;
     return true;

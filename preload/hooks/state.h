@@ -18,14 +18,15 @@ enum hook_group {
     HOOK_GROUP_FREE,
     HOOK_GROUP_LAUNCH,
     HOOK_GROUP_COPY,
-    HOOK_GROUP_CALL
+    HOOK_GROUP_CALL,
+    HOOK_GROUP_MASK = RECORD_AT_MASK
 };
 
 struct hook_thread {
+    uintptr_t group; /* enum hook_group of the runtime's call that the thread is in, and its record_frame() */
     CUcontext context;   /* the current one, when known */
     uint32_t per_thread; /* string of this thread's default stream; 0: not made yet */
-    uint16_t runtime;    /* number of the runtime's call that the thread is in */
-    uint8_t group;       /* enum hook_group of it; NONE: in none */
+    uint16_t runtime;    /* number of that call */
     bool seen;           /* a driver call of that group was met inside */
     uint8_t device;      /* of the current context; CAP_NO_DEVICE without one */
     bool known;          /* context, device and slot hold */
@@ -44,7 +45,7 @@ struct hook_stream {
 /* The number that a driver's call is recorded under. */
 static inline uint16_t hook_api(enum hook_id hook, enum hook_group group)
 {
-    if (__builtin_expect(hook_thread.group != group, 1)) return (uint16_t)hook;
+    if (__builtin_expect((hook_thread.group & HOOK_GROUP_MASK) != group, 1)) return (uint16_t)hook;
     hook_thread.seen = true;
     return hook_thread.runtime;
 }

@@ -87,10 +87,10 @@ static enum capture_result begin(const struct capture_request *request, struct r
 }
 
 /* The calling thread is inside of a call of ours: nothing that we do is recorded. False: it is already. */
-static bool enter(struct record_thread *thread)
+static bool enter(struct record_thread *thread, uintptr_t frame)
 {
-    if (record_is_inside(thread)) return false;
-    thread->busy = true;
+    if (record_is_inside(thread) && record_is_still_inside(thread, frame)) return false;
+    thread->busy = frame;
     atomic_signal_fence(memory_order_seq_cst);
     return true;
 }
@@ -98,7 +98,7 @@ static bool enter(struct record_thread *thread)
 static void leave(struct record_thread *thread)
 {
     atomic_signal_fence(memory_order_seq_cst);
-    thread->busy = false;
+    thread->busy = 0;
 }
 
 enum capture_result capture_begin(const struct capture_request *request)
@@ -108,7 +108,7 @@ enum capture_result capture_begin(const struct capture_request *request)
     int past = errno;
 
     session_load();
-    if (!enter(thread)) return fail(CAPTURE_BUSY, "called from inside another call");
+    if (!enter(thread, record_frame())) return fail(CAPTURE_BUSY, "called from inside another call");
     result = begin(request, thread);
     leave(thread);
     errno = past;
@@ -139,7 +139,7 @@ enum capture_result capture_end(bool failed, const char *reason, char *path, siz
     bool synchronised;
 
     if (!capture_is_open()) return fail(CAPTURE_NONE, "no session of the program's own is open");
-    if (!enter(thread)) return fail(CAPTURE_BUSY, "called from inside another call");
+    if (!enter(thread, record_frame())) return fail(CAPTURE_BUSY, "called from inside another call");
     synchronised = session.run.synchronised && record_synchronise && record_synchronise();
     end_own(thread, &end);
     if (atomic_exchange(&explicit_open, false) &&

@@ -96,13 +96,13 @@ static void end_session(unsigned limit_ms, const char *how)
     const struct session_end end = {.how = how, .limit_ms = limit_ms, .clipped = session.comes_and_goes};
     uint32_t state;
     int past = errno;
-    bool busy = record_self.busy,
-         inside = record_is_inside(
-             &record_self); /* a signal's handler, and who opens or closes may be its own thread */
+    uintptr_t busy = record_self.busy;
+    bool inside =
+        record_is_inside(&record_self); /* a signal's handler, and who opens or closes may be its own */
 
     /* A vfork child shares our memory and is not us; a forked one has a session of its own or none. */
     if (session.pid != getpid()) return;
-    record_self.busy = true;
+    record_self.busy = record_frame();
     do {
         state = wait_for_others(inside ? 0 : limit_ms ? limit_ms : PATIENCE_MS);
     } while ((state == SESSION_OPEN || state == SESSION_WAITING) &&

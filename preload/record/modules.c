@@ -12,6 +12,7 @@
 #include "preload/objects.h"
 #include "preload/record/cancel.h"
 #include "preload/record/lock.h"
+#include "preload/record/maps.h"
 #include "preload/record/ring.h"
 
 enum { PATHS_BYTES = 512 << 10 };
@@ -78,47 +79,18 @@ static void read_build_id(const struct dl_phdr_info *info, struct module *module
     }
 }
 
-/* A line of /proc/self/maps that holds the address: copies its path, and returns its length. */
-static size_t path_in_line(const char *line, size_t length, uintptr_t address, char *path)
-{
-    uintptr_t bounds[2] = {0, 0};
-    size_t at = 0;
-
-    for (int bound = 0; bound < 2; bound++, at++)
-        for (; at < length && line[at] != '-' && line[at] != ' '; at++)
-            bounds[bound] =
-                bounds[bound] << 4 | (uintptr_t)(line[at] <= '9' ? line[at] - '0' : line[at] - 'a' + 10);
-    const char *slash = memchr(line, '/', length);
-    if (address < bounds[0] || address >= bounds[1] || !slash) return 0;
-    length -= (size_t)(slash - line);
-    if (length > CAP_PATH_MAX) return 0;
-    memcpy(path, slash, length);
-    return length;
-}
-
 /* The file that is mapped at the address: for the program itself, to which the loader gives no name, and for
  * names that are relative to where the program was when it loaded them. */
 static size_t mapped_path(uintptr_t address, char path[CAP_PATH_MAX])
 {
     static char buffer[8192]; /* under modules_lock, as all here: a signal's stack may be small */
-    size_t used = 0, found = 0;
-    ssize_t got;
-    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    struct mapping mapping;
 
-    while (fd >= 0 && !found && (got = read(fd, buffer + used, sizeof buffer - used)) > 0) {
-        const char *line = buffer, *feed;
-
-        used += (size_t)got;
-        while (!found && (feed = memchr(line, '\n', used - (size_t)(line - buffer))) != NULL) {
-            found = path_in_line(line, (size_t)(feed - line), address, path);
-            line = feed + 1;
-        }
-        if (line == buffer) break; /* a line that is longer than any path */
-        used -= (size_t)(line - buffer);
-        memmove(buffer, line, used);
-    }
-    if (fd >= 0) close(fd);
-    return found;
+    if (!maps_find(address, buffer, sizeof buffer, &mapping) || mapping.name_length > CAP_PATH_MAX ||
+        *mapping.name != '/')
+        return 0;
+    memcpy(path, mapping.name, mapping.name_length);
+    return mapping.name_length;
 }
 
 static bool is_internal(const char *path, size_t length)

@@ -2,9 +2,12 @@
 #include "preload/record/record.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 #include "preload/record/live.h"
+#include "preload/record/maps.h"
 #include "preload/record/session.h"
 #include "preload/record/stacks.h"
 #include "preload/record/write.h"
@@ -15,11 +18,11 @@ enum { LIFE_TICKS = 8 };
 
 bool (*record_synchronise)(void);
 
-static void enter_outside(struct record_call *call, uint16_t api)
+static void enter_outside(struct record_call *call, uint16_t api, uintptr_t frame)
 {
     struct record_thread *thread = &record_self;
 
-    thread->busy = true;
+    thread->busy = frame;
     /* For a signal handler on this thread: busy before everything that it guards. */
     atomic_signal_fence(memory_order_seq_cst);
     *call = (struct record_call){
@@ -44,7 +47,46 @@ static bool join(void)
     return generation < RECORD_GENERATION_NONE && ring_acquire(&record_self, generation, false);
 }
 
-enum record_entered record_enter_slow(struct record_call *call, uint16_t api, unsigned interest)
+/* Frames of different stacks tell nothing of each other: both must be on the one that the thread was given,
+ * where the C library keeps its own of a thread too. */
+static bool on_own_stack(uintptr_t frame, uintptr_t now)
+{
+    static const char main_name[] = "[stack]";
+    char buffer[512 + CAP_PATH_MAX];
+    uintptr_t self = (uintptr_t)pthread_self();
+    struct mapping stack;
+    stack_t other;
+
+    if (sigaltstack(NULL, &other) || other.ss_flags & SS_ONSTACK) return false;
+    if (!maps_find(now, buffer, sizeof buffer, &stack) || frame < stack.begin) return false;
+    return (self >= stack.begin && self < stack.end) ||
+           (stack.name_length == sizeof main_name - 1 &&
+            memcmp(stack.name, main_name, stack.name_length) == 0);
+}
+
+bool record_frame_is_gone(uintptr_t frame, uintptr_t now)
+{
+    int past = errno;
+    bool gone = frame != 0 && now >= frame && on_own_stack(frame, now);
+
+    errno = past;
+    return gone;
+}
+
+bool record_is_still_inside(struct record_thread *thread, uintptr_t frame)
+{
+    struct record_peer *peer = thread->peer;
+    uintptr_t at = atomic_load_explicit(&peer->at, memory_order_relaxed) & ~(uintptr_t)RECORD_AT_MASK;
+
+    if (!record_frame_is_gone(thread->busy ? thread->busy : at, frame)) return true;
+    ring_window_leave(peer);
+    thread->busy = 0;
+    record_gap(RECORD_GAP_ABANDONED, 1);
+    return false;
+}
+
+enum record_entered record_enter_slow(struct record_call *call, uint16_t api, unsigned interest,
+                                      uintptr_t frame)
 {
     struct record_thread *thread = &record_self;
     uint32_t state = atomic_load_explicit(&record_page->state, memory_order_acquire);
@@ -52,20 +94,21 @@ enum record_entered record_enter_slow(struct record_call *call, uint16_t api, un
     bool joined;
 
     if (state == SESSION_WAITING && !(interest & RECORD_OUTSIDE)) return RECORD_REFUSED;
-    if (record_is_inside(thread) || state > SESSION_LAST_LIVE || (state == SESSION_CLOSED && !interest))
+    if ((record_is_inside(thread) && record_is_still_inside(thread, frame)) || state > SESSION_LAST_LIVE ||
+        (state == SESSION_CLOSED && !interest))
         return RECORD_REFUSED;
-    thread->busy = true;
+    thread->busy = frame;
     atomic_signal_fence(memory_order_seq_cst);
     state = state_for(interest);
     joined = state == SESSION_OPEN && join();
     atomic_signal_fence(memory_order_seq_cst);
-    thread->busy = false;
+    thread->busy = 0;
     errno = past;
     if (joined) return RECORD_JOINED;
     if (!(interest & RECORD_OUTSIDE) || state > SESSION_LAST_LIVE || state == SESSION_CLOSED ||
         !session.comes_and_goes)
         return RECORD_REFUSED;
-    enter_outside(call, api);
+    enter_outside(call, api, frame);
     return RECORD_IS_OUTSIDE;
 }
 

@@ -44,7 +44,8 @@ enum record_interest {
 
 /* The thread has not joined the open session: has it join, or enters it outside, or refuses. */
 enum record_entered { RECORD_REFUSED, RECORD_JOINED, RECORD_IS_OUTSIDE };
-enum record_entered record_enter_slow(struct record_call *call, uint16_t api, unsigned interest);
+enum record_entered record_enter_slow(struct record_call *call, uint16_t api, unsigned interest,
+                                      uintptr_t frame);
 void record_nested(void);
 
 static inline bool record_enter_as(struct record_call *call, uint16_t api, unsigned interest)
@@ -53,15 +54,15 @@ static inline bool record_enter_as(struct record_call *call, uint16_t api, unsig
 
     if (unlikely(thread->generation !=
                  atomic_load_explicit(&record_page->generation, memory_order_relaxed))) {
-        enum record_entered entered = record_enter_slow(call, api, interest);
+        enum record_entered entered = record_enter_slow(call, api, interest, record_frame());
 
         if (entered != RECORD_JOINED) return entered == RECORD_IS_OUTSIDE;
     }
-    if (unlikely(record_is_inside(thread))) {
+    if (unlikely(record_is_inside(thread)) && record_is_still_inside(thread, record_frame())) {
         record_nested();
         return false;
     }
-    thread->busy = true;
+    thread->busy = record_frame();
     /* For a signal handler on this thread: busy before everything that it guards. */
     atomic_signal_fence(memory_order_seq_cst);
     atomic_store_explicit(&thread->peer->at, RECORD_AT_CALL, memory_order_relaxed);
@@ -86,9 +87,8 @@ static inline __attribute__((always_inline)) bool record_enter_plain(struct reco
     struct record_thread *thread = &record_self;
     struct record_peer *peer = thread->peer;
 
-    if (unlikely(thread->busy || atomic_load_explicit(&peer->at, memory_order_relaxed) == RECORD_AT_SLOT))
-        return false;
-    if (unlikely(!ring_window_open_as(thread, peer))) {
+    if (unlikely(thread->busy || peer_is_at_slot(peer))) return false;
+    if (unlikely(!ring_window_open_as(thread, peer, record_frame()))) {
         ring_window_leave(peer);
         return false;
     }
@@ -130,7 +130,7 @@ static inline void record_leave(struct record_call *call)
     ring_window_leave(call->thread->peer);
     /* For a signal handler on this thread: busy after everything that it guards. */
     atomic_signal_fence(memory_order_seq_cst);
-    call->thread->busy = false;
+    call->thread->busy = 0;
 }
 /* Leaves with one slot filled. */
 static inline void record_leave_with_slot(struct record_call *call)

@@ -160,10 +160,10 @@ void region_thread_ends(struct record_thread *thread)
     if (!thread->region_here ||
         thread->generation != atomic_load_explicit(&record_page->generation, memory_order_relaxed))
         return;
-    thread->busy = true;
+    thread->busy = record_frame();
     if (begin_closing()) {
         session.run.synchronised = false;
         close_region(&end);
     }
-    thread->busy = false;
+    thread->busy = 0;
 }

@@ -98,10 +98,19 @@ enum record_at {
     RECORD_AT_NOTHING,
     RECORD_AT_CALL, /* inside a hook, of the session that it has joined */
     RECORD_AT_SLOT, /* about to store into a slot, or storing: inside a hook, or a call that is no more */
+    RECORD_AT_MASK = 7,
 };
+
+/* Where the frame of who called the calling function ends. A call of ours is marked by this of its outermost
+ * function: a call that comes from no deeper, on the same stack, comes after it, not from inside of it. */
+static inline __attribute__((always_inline)) uintptr_t record_frame(void)
+{
+    return (uintptr_t)__builtin_dwarf_cfa() & ~(uintptr_t)RECORD_AT_MASK;
+}
 /* What other threads look at of a thread. Outlives it, and is another thread's then. */
 struct record_peer {
-    _Atomic uint32_t at; /* enum record_at */
+    /* enum record_at; of a call that is no more than storing into a slot, also its record_frame(). */
+    _Atomic uintptr_t at;
     /* Outside of a session its owner holds it to change depth and the stack below depth, and joins under it;
      * whoever closes a session holds it to read them. In a session the owner needs none: its stack is not
      * read then. */
@@ -114,6 +123,12 @@ struct record_peer {
     struct record_open_span stack[RECORD_DEPTH_MAX]; /* depth of them are open */
 };
 extern HIDDEN struct record_peer record_nobody; /* of threads that have none yet: written to, never read */
+
+/* Of the calling thread's own. */
+static inline bool peer_is_at_slot(const struct record_peer *peer)
+{
+    return atomic_load_explicit(&peer->at, memory_order_relaxed) & RECORD_AT_SLOT;
+}
 
 struct record_thread {
     uint64_t generation; /* the session that it has joined */
@@ -136,10 +151,12 @@ struct record_thread {
     uint32_t span_limit;
     uint32_t ring_index;
     int32_t tid;
-    bool ours;          /* a thread of the recorder, not of the program */
-    volatile bool busy; /* inside a hook: what happens in there is not recorded again. See record_inside() */
-    bool any_beyond;    /* see below */
-    uint8_t ends;       /* rounds of destructors that it has come through */
+    bool ours; /* a thread of the recorder, not of the program */
+    /* record_frame() of the hook that the thread is inside of; 0: none. What happens in there is not recorded
+     * again. See record_is_inside() */
+    volatile uintptr_t busy;
+    bool any_beyond; /* see below */
+    uint8_t ends;    /* rounds of destructors that it has come through */
     /* Ranges for which the stack had no place: how many, by number of their stack. While there are some, all
      * further ones of that stack go there too, so that they come out in order. */
     struct record_beyond {
@@ -174,9 +191,13 @@ static inline uint64_t record_tick(void)
 /* Whether the thread is in a call already, which a signal's handler has interrupted. */
 static inline bool record_is_inside(const struct record_thread *thread)
 {
-    return thread->busy || (thread->peer != &record_nobody &&
-                            atomic_load_explicit(&thread->peer->at, memory_order_relaxed) == RECORD_AT_SLOT);
+    return thread->busy || (thread->peer != &record_nobody && peer_is_at_slot(thread->peer));
 }
+/* The same, for a call that comes from this record_frame(), unless that other call was left for good: by a
+ * jump out of the handler that had interrupted it. Such a one is taken back then, and counted. */
+bool record_is_still_inside(struct record_thread *thread, uintptr_t frame);
+/* A call of this frame was left so, as one that comes from `now` can tell. */
+bool record_frame_is_gone(uintptr_t frame, uintptr_t now);
 
 /* ---- stores ----
  *
@@ -237,10 +258,12 @@ enum ring_room {
 struct cap_record *ring_slot_slow(struct record_thread *thread, enum ring_room room, unsigned count);
 
 /* From here to ring_window_close() the thread may touch its ring: whoever closes the session waits for it
- * before the ring goes. False: the session has ended, the ring is not to be touched. peer: the thread's. */
-static inline bool ring_window_open_as(struct record_thread *thread, struct record_peer *peer)
+ * before the ring goes. False: the session has ended, the ring is not to be touched. peer: the thread's.
+ * frame: record_frame() of a call that is no more than this, else 0. */
+static inline bool ring_window_open_as(struct record_thread *thread, struct record_peer *peer,
+                                       uintptr_t frame)
 {
-    atomic_store_explicit(&peer->at, RECORD_AT_SLOT, memory_order_relaxed);
+    atomic_store_explicit(&peer->at, frame | RECORD_AT_SLOT, memory_order_relaxed);
     /* Orders the store of `at` before the load of the generation: either that load sees that the session is
      * being closed, or the closer, which stores the generation first and then loads `at`, sees the store. The
      * processor's part of it is done by the closer's membarrier; where there is none, here. */
@@ -253,7 +276,7 @@ static inline bool ring_window_open_as(struct record_thread *thread, struct reco
 
 static inline bool ring_window_open(struct record_thread *thread)
 {
-    return ring_window_open_as(thread, thread->peer);
+    return ring_window_open_as(thread, thread->peer, 0);
 }
 
 static inline void ring_window_close(struct record_thread *thread)

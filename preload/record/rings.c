@@ -261,7 +261,7 @@ bool ring_acquire(struct record_thread *thread, uint64_t generation, bool opener
 
 void ring_retire(struct record_thread *thread)
 {
-    thread->busy = true;
+    thread->busy = record_frame();
     while (thread->peer->depth > thread->around)
         record_span_close(thread);
     if (ring_window_open(thread)) /* Release: all of the thread's records come before its leaving. */
@@ -269,7 +269,7 @@ void ring_retire(struct record_thread *thread)
     ring_window_close(thread);
     thread->generation = RECORD_GENERATION_THREAD;
     thread->ring = NULL;
-    thread->busy = false;
+    thread->busy = 0;
 }
 
 /* ---- leaving a session ---- */
@@ -310,7 +310,7 @@ static bool wait_for_peer(struct record_peer *peer, uint64_t *rest_ns)
 
     for (int i = 0;; i++) {
         /* Acquire: what it stored into its ring comes before. */
-        if (atomic_load_explicit(&peer->at, memory_order_acquire) != RECORD_AT_SLOT) return true;
+        if (!(atomic_load_explicit(&peer->at, memory_order_acquire) & RECORD_AT_SLOT)) return true;
         if (i < WAIT_SPINS) {
             cpu_relax();
         } else if (*rest_ns < LEAVE_NAP_NS) {
@@ -320,6 +320,18 @@ static bool wait_for_peer(struct record_peer *peer, uint64_t *rest_ns)
             *rest_ns -= LEAVE_NAP_NS;
         }
     }
+}
+
+/* A thread that has not does not touch a ring of the session, whatever it is at: it may be at a call of an
+ * earlier one for good (record_is_still_inside()). Who opened its window in time had joined before. */
+static bool has_joined(struct record_peer *peer, uint64_t generation)
+{
+    bool joined;
+
+    lock_take(&peer->lock);
+    joined = peer->generation == generation;
+    lock_give(&peer->lock);
+    return joined;
 }
 
 bool rings_leave(uint64_t generation, uint64_t *calls)
@@ -333,12 +345,9 @@ bool rings_leave(uint64_t generation, uint64_t *calls)
     lock_give(&record_page->rings_lock);
     left = fence_all();
     for (struct record_peer *peer = peer_first(); peer; peer = peer->next) {
-        if (peer == record_self.peer) continue;
+        if (peer == record_self.peer || !has_joined(peer, generation)) continue;
         left &= wait_for_peer(peer, &rest_ns);
-        lock_take(&peer->lock);
-        *calls += peer->generation == generation && !peer->ours &&
-                  atomic_load_explicit(&peer->at, memory_order_relaxed) != RECORD_AT_NOTHING;
-        lock_give(&peer->lock);
+        *calls += !peer->ours && atomic_load_explicit(&peer->at, memory_order_relaxed) != RECORD_AT_NOTHING;
     }
     return left;
 }

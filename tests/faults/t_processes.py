@@ -117,7 +117,7 @@ def thread_ends():
         if THREAD_SANITIZED and how == 'destructors':
             tap.skip('destructors', 'the sanitizer forgets a thread in the last round, and the program records in it')
             continue
-        with Run([program('thread_ends'), how], record=False) as plain, Run([program('thread_ends'), how]) as run:
+        with Run([program('thread_ends'), how], record=False) as plain, Run([program('thread_ends'), how], CGTRACE_OVERFLOW='block') as run:
             tap.equal((run.status, run.out, run.err), (plain.status, plain.out, plain.err), f'{how}: unchanged')
             tap.equal((len(run.traces), [v for t in run.traces for v in check(t)]), (1, []), f'{how}: a valid trace')
             records = lines(run.traces[0])
@@ -144,6 +144,22 @@ def handlers():
         tap.ok(launches['handler'] > 0, 'signal handlers that record: some are recorded', dict(launches))
 
 
-for test in (other_processes, daemons, ranks, namespaces, reused_id, thread_ends, handlers):
+def jumps():
+    """A handler that jumps out of the call that it has interrupted, for good: the thread goes on recording."""
+    count = 3 * 50  # three moments of a call
+    with tempfile.TemporaryDirectory() as folder:
+        env = {k: v for k, v in os.environ.items() if not k.startswith('CGTRACE_')}
+        result = subprocess.run([f'{BUILD}/tests/record/drive', 'jumps', str(count // 3)], cwd=folder, capture_output=True, text=True, timeout=60,
+                                env=dict(env, CGTRACE_OUTPUT='t.jsonl', CGTRACE_QUIET='1'))
+        tap.equal((result.returncode, result.stdout, check(f'{folder}/t.jsonl')), (0, '', []), 'calls that are left by a jump: a valid trace')
+        records = lines(f'{folder}/t.jsonl')
+        launches = collections.Counter(r['op_name'] for r in records if r['kind'] == 'op' and 'grid' in r)
+        passed = records[-1]['coverage']['not_covered']
+        tap.equal((dict(launches), passed['abandoned_calls'], passed['nested_calls'], records[-1]['lost']['total']),
+                  ({'here': count, 'deeper': count}, count, count, 0),
+                  'calls that are left by a jump: counted; what comes from deeper is taken for nested until a call comes from as high')
+
+
+for test in (other_processes, daemons, ranks, namespaces, reused_id, thread_ends, handlers, jumps):
     test()
 tap.done()

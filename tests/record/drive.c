@@ -4,6 +4,7 @@
  * usage: drive COMMAND [N...]; what it did is printed as `key value` lines. */
 #include <errno.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -330,6 +331,56 @@ static void signals(unsigned count)
     printf("handled %d\n", (int)handled);
 }
 
+/* ---- a signal handler that never goes back to what it has interrupted ---- */
+
+static sigjmp_buf out;
+enum left { LEFT_HOOK, LEFT_SLOT, LEFT_QUICK, LEFT_COUNT };
+
+static void jump_out(int number)
+{
+    (void)number;
+    siglongjmp(out, 1);
+}
+
+__attribute__((noinline)) static void leave_call(enum left how)
+{
+    struct record_call call;
+    struct record_plain plain;
+    bool inside = how == LEFT_QUICK ? record_enter_plain(&plain) : record_enter(&call, LAUNCH);
+
+    if (inside && how == LEFT_SLOT) inside = ring_slot(call.thread, RING_MAY_DROP) != NULL;
+    if (inside) raise(SIGUSR1);
+    puts("not left");
+}
+
+__attribute__((noinline)) static void launch_here(uint32_t name)
+{
+    launch(name, 0);
+}
+
+/* From deeper than the call that was left: as far as anybody can tell, from inside of it. */
+__attribute__((noinline)) static void launch_deeper(uint32_t name)
+{
+    volatile char room[512];
+
+    room[0] = 0;
+    launch_here(name);
+    room[1] = room[0];
+}
+
+static void jumps(unsigned count)
+{
+    synchronise();
+    const uint32_t here = intern("here"), deeper = intern("deeper");
+    signal(SIGUSR1, jump_out);
+    for (volatile unsigned i = 0; i < count * LEFT_COUNT; i++) {
+        if (sigsetjmp(out, 1) == 0) leave_call(i % LEFT_COUNT);
+        launch_deeper(deeper);
+        launch_here(here);
+        launch_deeper(deeper);
+    }
+}
+
 /* As many open spans as asked for, begun and ended over and over in a ring that is full: none may stay open.
  */
 static void full_ring(unsigned count)
@@ -396,6 +447,8 @@ int main(int argc, char **argv)
         return die(argv[5], first, second, (unsigned)strtoul(argv[4], NULL, 10));
     } else if (strcmp(command, "signals") == 0) {
         signals(first);
+    } else if (strcmp(command, "jumps") == 0) {
+        jumps(first);
     } else if (strcmp(command, "full-ring") == 0) {
         full_ring(first);
     } else if (strcmp(command, "close-all") == 0) {

@@ -50,9 +50,18 @@ bool record_tsc;
 __thread struct record_thread record_self __attribute__((tls_model("initial-exec"))) = {.generation = 1, .peer = &record_nobody};
 struct record_peer record_nobody;
 bool (*record_synchronise)(void);
-enum record_entered record_enter_slow(struct record_call *call, uint16_t api, unsigned interest)
+enum record_entered record_enter_slow(struct record_call *call, uint16_t api, unsigned interest,
+                                      uintptr_t frame)
 {
-    return (void)call, (void)api, (void)interest, RECORD_REFUSED;
+    return (void)call, (void)api, (void)interest, (void)frame, RECORD_REFUSED;
+}
+bool record_is_still_inside(struct record_thread *thread, uintptr_t frame)
+{
+    return (void)thread, (void)frame, true;
+}
+bool record_frame_is_gone(uintptr_t frame, uintptr_t now)
+{
+    return (void)frame, (void)now, false;
 }
 void record_nested(void)
 {
