@@ -36,6 +36,7 @@ void record_name(const char *kind, const char *identity, const char *name, size_
     uint32_t i = 0;
 
     if (strlen(identity) >= IDENTITY_BYTES) return;
+    length = jsonl_prefix(name, length, NAME_BYTES);
     lock_take(&record_page->names_lock);
     while (i < count && (strcmp(names[i].kind, kind) != 0 || strcmp(names[i].identity, identity) != 0))
         i++;
@@ -43,10 +44,14 @@ void record_name(const char *kind, const char *identity, const char *name, size_
         if (i == count) {
             names[i].kind = kind;
             strcpy(names[i].identity, identity);
-            count++;
         }
-        names[i].length = (uint32_t)jsonl_prefix(name, length, NAME_BYTES);
-        memcpy(names[i].name, name, names[i].length);
+        /* A child that is forked in between has no name of it, not half of one. */
+        names[i].length = 0;
+        atomic_signal_fence(memory_order_release);
+        memcpy(names[i].name, name, length);
+        atomic_signal_fence(memory_order_release);
+        names[i].length = (uint32_t)length;
+        if (i == count) count++;
     }
     lock_give(&record_page->names_lock);
 }

@@ -45,6 +45,7 @@ struct record_page {
     /* Of the API's tables: their locks, and that they are not a parent's. */
     _Atomic uint32_t storage_locks[RECORD_API_SHARDS], tensor_locks[RECORD_API_SHARDS];
     bool storages_ready[RECORD_API_SHARDS], tensors_ready[RECORD_API_SHARDS];
+    bool strings_in_file;      /* the open session's capture file takes each new string */
     _Atomic uint32_t progress; /* the writer adds 1 after each publication; futex */
     _Atomic uint32_t waiters;  /* producers that wait for progress */
     _Atomic uint32_t wake;     /* 1: the writer is asked to look now; futex */

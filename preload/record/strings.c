@@ -23,7 +23,8 @@ static uint32_t table_used;
 /* Under strings_lock, as all that changes below. */
 static char *area;    /* STRINGS_BYTES of address space; what is used of it takes memory */
 static uint64_t used; /* bytes */
-/* The capture file of the open session: NULL, none; bytes that the file system has promised. */
+/* The capture file of the session, while record_page->strings_in_file: never the parent's of a forked child,
+ * which may meet strings before it has a session. Bytes that the file system has promised. */
 static char *file_area;
 static uint64_t promised;
 
@@ -90,11 +91,11 @@ static uint32_t append(const char *bytes, size_t length, unsigned step)
     uint64_t offset = used, end = offset + CAP_STRING_BYTES(length);
     uint32_t head = CAP_STRING_HEAD(length, step);
 
-    if (end > STRINGS_BYTES || (file_area && !promise(end))) return 0;
+    if (end > STRINGS_BYTES || (record_page->strings_in_file && !promise(end))) return 0;
     memcpy(area + offset, &head, 4);
     memcpy(area + offset + 4, bytes, length);
     used = end;
-    if (file_area) {
+    if (record_page->strings_in_file) {
         memcpy(file_area + offset, area + offset, end - offset);
         /* Release: the bytes come before the length of the area that holds them. */
         atomic_store_explicit(&session.header->strings_used, end, memory_order_release);
@@ -144,6 +145,7 @@ bool strings_attach(void)
     lock_take(&record_page->strings_lock);
     promised = 0;
     room = promise(used);
+    record_page->strings_in_file = room;
     if (room) {
         file_area = (char *)session.header + session.header->strings_offset;
         memcpy(file_area, area, used);
@@ -156,7 +158,7 @@ bool strings_attach(void)
 void strings_detach(void)
 {
     lock_take(&record_page->strings_lock);
-    file_area = NULL;
+    record_page->strings_in_file = false;
     lock_give(&record_page->strings_lock);
 }
 

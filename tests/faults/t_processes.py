@@ -111,6 +111,18 @@ def reused_id():
                 os.unlink(f'{folder}/t.jsonl')
 
 
+def strings_of_two():
+    """What a child meets before it records is not written into the capture file that it has from its parent."""
+    with tempfile.TemporaryDirectory() as folder:
+        env = {k: v for k, v in os.environ.items() if not k.startswith('CGTRACE_')}
+        killed = subprocess.run([f'{BUILD}/tests/record/drive', 'strings-of-two'], cwd=folder, timeout=60,
+                                env=dict(env, CGTRACE_OUTPUT='t.jsonl', CGTRACE_QUIET='1'))
+        recovered = subprocess.run([f'{BUILD}/cg-analyze', 'recover', 't.jsonl.cgt'], cwd=folder, capture_output=True, text=True)
+        tap.equal((killed.returncode, recovered.returncode), (-signal.SIGKILL, 0), 'strings of a child without records: its parent is killed and recovered')
+        tap.equal([r['op_name'] for r in lines(f'{folder}/t.jsonl') if r['kind'] == 'op' and 'grid' in r], ['of the parent'],
+                  'strings of a child without records: its parent has its own')
+
+
 def thread_ends():
     # allocations that the program makes; None: as many as there was time for
     for how, allocations in (('cancel', None), ('destructors', 100 * 6), ('atfork', 3)):
@@ -160,6 +172,6 @@ def jumps():
                   'calls that are left by a jump: counted; what comes from deeper is taken for nested until a call comes from as high')
 
 
-for test in (other_processes, daemons, ranks, namespaces, reused_id, thread_ends, handlers, jumps):
+for test in (other_processes, daemons, ranks, namespaces, reused_id, strings_of_two, thread_ends, handlers, jumps):
     test()
 tap.done()

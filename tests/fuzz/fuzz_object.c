@@ -38,7 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         json_error_code(&fault) != json_error_null_byte_in_key)
         abort();
     if (good && object && (!json_is_object(object) || json_object_size(object) > seen.members)) abort();
-    if (!good && json_is_object(object)) {
+    /* Behind a number jansson (2.14) passes over a byte of 0. */
+    if (!good && json_is_object(object) && !memchr(text, 0, length)) {
         size_t deep = 0;
         for (size_t i = 0; i < length; i++)
             deep += text[i] == '{' || text[i] == '[';

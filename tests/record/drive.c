@@ -298,6 +298,27 @@ static int die(const char *how, unsigned count, unsigned every, unsigned microse
     return 2;
 }
 
+/* A child that meets a string before it records anything, behind one of its parent's; the parent is killed.
+ */
+static void strings_of_two(void)
+{
+    int go[2];
+    char byte = 0;
+
+    synchronise();
+    if (pipe(go) != 0) exit(1);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(go[1]);
+        if (read(go[0], &byte, 1) >= 0) intern("of the child");
+        _exit(0);
+    }
+    launch(intern("of the parent"), 0);
+    close(go[1]);
+    waitpid(pid, NULL, 0);
+    raise(SIGKILL);
+}
+
 /* ---- a signal handler that records, whatever its thread is at ---- */
 
 static uint32_t handler_name;
@@ -449,6 +470,8 @@ int main(int argc, char **argv)
         signals(first);
     } else if (strcmp(command, "jumps") == 0) {
         jumps(first);
+    } else if (strcmp(command, "strings-of-two") == 0) {
+        strings_of_two();
     } else if (strcmp(command, "full-ring") == 0) {
         full_ring(first);
     } else if (strcmp(command, "close-all") == 0) {
