@@ -8,10 +8,25 @@
 
 static const struct input_needs needs = {.extras = true, .work = true, .augmented = true};
 
+static uint64_t size_asked(const struct arguments *arguments)
+{
+    const struct option_value *size = argument(arguments, "max-size");
+    return size->given ? size->number : VIEWER_SIZE;
+}
+
+static void *make_draft(const struct cg_trace *trace, const void *arguments)
+{
+    return viewer_draft_make(trace, size_asked(arguments));
+}
+
+static void free_draft(void *draft)
+{
+    viewer_draft_free(draft);
+}
+
 static int write_page(const struct arguments *arguments, struct command_input *input,
                       struct command_input *against, struct cg_error *error)
 {
-    const struct option_value *size = argument(arguments, "max-size");
     const char *path = argument(arguments, "output")->text;
     const char *const files[] = {input->trace_path, against ? against->trace_path : NULL};
     struct output output;
@@ -19,8 +34,8 @@ static int write_page(const struct arguments *arguments, struct command_input *i
     if (status == 0 && against) status = output_check(path, against->bundle_root, files, 2, error);
     if (status == 0) status = output_open(&output, path, error);
     if (status != 0) return status;
-    status = page_documents_write(input, input->requested_path, against,
-                                  size->given ? size->number : VIEWER_SIZE, output_write, &output, error);
+    status = page_documents_write(input, input->requested_path, against, size_asked(arguments), output_write,
+                                  &output, error);
     if (status != 0 && !output.failure) {
         output_abandon(&output);
         return status;
@@ -34,6 +49,7 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     struct input_needs first = needs, second = needs;
     const char *other = argument(arguments, "against")->text;
     first.threads = second.threads = argument_threads(arguments);
+    first.beside = (struct beside){make_draft, free_draft, arguments};
     first.index = second.index = command_index_use(arguments);
     first.nsight_dir = argument(arguments, "nsight-dir")->text;
     if (other && arguments->input && strcmp(other, "-") == 0 && strcmp(arguments->input, "-") == 0)

@@ -225,8 +225,9 @@ struct derivation {
     struct command_input *input;
     struct gpu_evidence *gpu;
     unsigned parts;
+    struct beside beside;
     int status;
-    struct cg_error evidence_error, work_error;
+    struct cg_error evidence_error, other_error;
 };
 
 static bool derive_evidence(void *context)
@@ -242,18 +243,28 @@ static bool derive_evidence(void *context)
 static bool derive_work(void *context)
 {
     struct derivation *derivation = context;
-    return command_input_work(derivation->input, &derivation->work_error) == 0;
+    return command_input_work(derivation->input, &derivation->other_error) == 0;
+}
+
+static bool make_beside(void *context)
+{
+    struct derivation *derivation = context;
+    struct command_input *input = derivation->input;
+    input->beside = derivation->beside.make(input->trace, derivation->beside.context);
+    input->beside_free = derivation->beside.free;
+    return input->beside || cg_out_of_memory(&derivation->other_error) == 0;
 }
 
 static int derive(struct command_input *input, struct input_needs needs, struct gpu_evidence *gpu,
                   struct cg_error *error)
 {
-    struct derivation derivation = {.input = input, .gpu = gpu, .parts = needs.parts};
-    struct job jobs[] = {{.run = derive_evidence, .context = &derivation},
-                         {.run = derive_work, .context = &derivation}};
-    if (jobs_run(jobs, needs.work ? 2 : 1, jobs_threads(input->trace->file_bytes, input->trace->threads)))
-        return 0;
-    *error = derivation.status != 0 ? derivation.evidence_error : derivation.work_error;
+    struct derivation derivation = {.input = input, .gpu = gpu, .parts = needs.parts, .beside = needs.beside};
+    struct job jobs[3] = {{.run = derive_evidence, .context = &derivation}};
+    size_t count = 1;
+    if (needs.work) jobs[count++] = (struct job){.run = derive_work, .context = &derivation};
+    if (needs.beside.make) jobs[count++] = (struct job){.run = make_beside, .context = &derivation};
+    if (jobs_run(jobs, count, jobs_threads(input->trace->file_bytes, input->trace->threads))) return 0;
+    *error = derivation.status != 0 ? derivation.evidence_error : derivation.other_error;
     return error->status;
 }
 
@@ -408,6 +419,7 @@ int command_input_open(const char *path, struct input_needs needs, struct comman
 
 void command_input_close(struct command_input *input)
 {
+    if (input->beside) input->beside_free(input->beside);
     command_input_work_free(input);
     if (input->evidence_made) evidence_free(&input->evidence);
     trace_free(input->trace);

@@ -21,14 +21,25 @@ struct command_input {
     uint64_t out_of_memory_count; /* the trace's, kept when it is not */
     struct device_work work;      /* both only when asked for */
     struct suspects suspects;
+    void *beside; /* what was made beside the evidence; NULL: nothing was */
+    void (*beside_free)(void *made);
     bool bundle_open, evidence_made;
+};
+
+/* Something of the trace alone, made while the evidence of a raw trace is derived; goes with the input. make
+ * returns NULL when memory is short. A zeroed one is none. */
+struct beside {
+    void *(*make)(const struct cg_trace *trace, const void *context);
+    void (*free)(void *made);
+    const void *context;
 };
 
 /* What a command needs of its input. */
 struct input_needs {
-    bool extras;            /* fields beyond the format */
-    bool work;              /* devices' work and suspects, made once for all that read them; needs extras */
-    unsigned parts;         /* EVIDENCE_NODES, EVIDENCE_EDGES */
+    bool extras;    /* fields beyond the format */
+    bool work;      /* devices' work and suspects, made once for all that read them; needs extras */
+    unsigned parts; /* EVIDENCE_NODES, EVIDENCE_EDGES */
+    struct beside beside;
     const char *nsight_dir; /* reports to read with a raw trace; NULL: none */
     unsigned threads;       /* to read the trace with; 0: as many as help */
     enum index_use index;   /* of a raw trace */

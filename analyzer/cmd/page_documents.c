@@ -126,7 +126,8 @@ static int questions_make(struct command_input *input, struct questions *questio
 static struct viewer_run run_of(const struct command_input *input, const char *shown,
                                 const struct questions *questions)
 {
-    return (struct viewer_run){input->trace, &input->evidence, shown, questions->documents, questions->count};
+    return (struct viewer_run){input->trace,         &input->evidence, shown,
+                               questions->documents, questions->count, input->beside};
 }
 
 int page_documents_write(struct command_input *input, const char *shown, struct command_input *against,

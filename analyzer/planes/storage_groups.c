@@ -4,6 +4,7 @@
 
 #include "analyzer/planes/array.h"
 #include "analyzer/planes/pair_map.h"
+#include "analyzer/trace/block.h"
 
 uint32_t storage_stack(const struct cg_trace *trace, uint32_t row)
 {
@@ -45,7 +46,8 @@ struct storage_grouper {
     const struct logical_memory *memory;
     const struct span_paths *paths;
     enum storage_grouping by;
-    uint32_t *group_of_key;        /* CG_NONE: none yet, as between two uses all are */
+    uint32_t *group_of_key;        /* + 1; 0: none yet, as between two uses all are. A block: of many keys few
+                                      are met, and the memory of the others is never touched. */
     uint32_t stacks;               /* keys below are stacks */
     uint32_t unknown_path;         /* key of storages whose span is not there */
     struct storage_groups *groups; /* being made */
@@ -96,19 +98,17 @@ struct storage_grouper *storage_grouper_new(const struct cg_trace *trace, const 
     if (!grouper) return NULL;
     *grouper = (struct storage_grouper){.trace = trace, .memory = memory, .paths = paths, .by = by};
     size_t keys = count_keys(grouper);
-    grouper->group_of_key = array_raw(keys, sizeof *grouper->group_of_key);
+    grouper->group_of_key = block_zeroed(keys * sizeof *grouper->group_of_key);
     if (!grouper->group_of_key) {
         free(grouper);
         return NULL;
     }
-    for (size_t i = 0; i < keys; i++)
-        grouper->group_of_key[i] = CG_NONE;
     return grouper;
 }
 
 void storage_grouper_free(struct storage_grouper *grouper)
 {
-    if (grouper) free(grouper->group_of_key);
+    if (grouper) block_free(grouper->group_of_key);
     free(grouper);
 }
 
@@ -119,10 +119,11 @@ static uint32_t group_of(struct storage_grouper *grouper, uint32_t row)
 {
     struct storage_groups *groups = grouper->groups;
     uint32_t key = key_of(grouper, row), group = grouper->group_of_key[key];
-    if (group != CG_NONE) return group;
+    if (group != 0) return group - 1;
     if (!array_room(&groups->groups, groups->count, &grouper->room, sizeof *groups->groups)) return CG_NONE;
     groups->groups[groups->count] = (struct storage_group){.key = key, .first_ns = UINT64_MAX};
-    return grouper->group_of_key[key] = (uint32_t)groups->count++;
+    grouper->group_of_key[key] = (uint32_t)groups->count + 1;
+    return (uint32_t)groups->count++;
 }
 
 static void add_all(const struct cg_trace *trace, const struct lifetime *lifetime,
@@ -176,7 +177,7 @@ static bool count_steps(struct storage_grouper *grouper, const struct training_s
     bool made = false, ok = true;
     for (size_t i = 0; ok && i < memory->lifetime_count; i++) {
         if (!selected[i] || steps->of[i] == CG_NONE) continue;
-        uint32_t group = grouper->group_of_key[key_of(grouper, memory->lifetimes[i].row)];
+        uint32_t group = grouper->group_of_key[key_of(grouper, memory->lifetimes[i].row)] - 1;
         ok = pair_map_insert(&seen, group + 1, steps->of[i], &made) != NULL;
         if (ok && made) grouper->groups->groups[group].steps++;
     }
@@ -209,7 +210,7 @@ static bool finish(struct storage_grouper *grouper, bool ok)
     size_t kept = 0;
     for (size_t i = 0; i < groups->count; i++) {
         struct storage_group *group = &groups->groups[i];
-        grouper->group_of_key[group->key] = CG_NONE;
+        grouper->group_of_key[group->key] = 0;
         if (groups->by == GROUP_BY_SPAN && group->key == grouper->unknown_path) group->key = CG_NONE;
         if (group->selected > 0) groups->groups[kept++] = *group;
     }

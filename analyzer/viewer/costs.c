@@ -4,17 +4,7 @@
 
 #include "analyzer/planes/array.h"
 #include "analyzer/planes/pair_map.h"
-
-struct cost {
-    cg_str name, other; /* other: of feeds */
-    uint32_t class;
-    uint64_t count, total_ns, self_ns, shortest_ns, longest_ns;
-};
-struct costs {
-    struct pair_map map;
-    struct cost *list;
-    size_t count, capacity;
-};
+#include "analyzer/trace/block.h"
 
 /* The row with this key, made where there is none; NULL when memory is short. */
 static struct cost *find(struct costs *costs, uint32_t first, uint32_t second)
@@ -30,10 +20,11 @@ static struct cost *find(struct costs *costs, uint32_t first, uint32_t second)
     return &costs->list[entry->value];
 }
 
-static void costs_free(struct costs *costs)
+void costs_free(struct costs *costs)
 {
     pair_map_free(&costs->map);
     free(costs->list);
+    *costs = (struct costs){0};
 }
 
 static int compare_costs(const void *left, const void *right, void *trace)
@@ -46,10 +37,14 @@ static int compare_costs(const void *left, const void *right, void *trace)
     return order ? order : (a->class > b->class) - (a->class < b->class);
 }
 
-static struct shown sort_costs(const struct cg_trace *trace, struct costs *costs, size_t most)
+static void sort_costs(const struct cg_trace *trace, struct costs *costs)
 {
     if (costs->count > 1)
         qsort_r(costs->list, costs->count, sizeof *costs->list, compare_costs, (void *)trace);
+}
+
+static struct shown shown_of(const struct costs *costs, size_t most)
+{
     return (struct shown){costs->count < most ? costs->count : most, costs->count};
 }
 
@@ -73,17 +68,22 @@ static bool add_track(const struct cg_trace *trace, const struct slices *slices,
 
 enum { COST_NAME, COST_CLASS, COST_COUNT, COST_TOTAL, COST_SELF, COST_SHORTEST, COST_LONGEST, COST_COLUMNS };
 
-bool costs_pack(const struct cg_trace *trace, const struct slices *slices, struct names *names,
-                struct parts *parts, struct shown *shown)
+bool costs_make(const struct cg_trace *trace, const struct slices *slices, struct costs *costs)
+{
+    bool good = true;
+    *costs = (struct costs){0};
+    for (size_t t = 0; t < slices->track_count && good; t++)
+        good = add_track(trace, slices, &slices->tracks[t], costs);
+    sort_costs(trace, costs);
+    return good;
+}
+
+bool costs_pack(const struct costs *costs, struct names *names, struct parts *parts, struct shown *shown)
 {
     struct buffer columns[COST_COLUMNS] = {0};
-    struct costs costs = {0};
-    bool good = true;
-    for (size_t t = 0; t < slices->track_count && good; t++)
-        good = add_track(trace, slices, &slices->tracks[t], &costs);
-    *shown = sort_costs(trace, &costs, COSTS_MAX);
-    for (size_t i = 0; costs.list && i < shown->displayed; i++) {
-        const struct cost *cost = &costs.list[i];
+    *shown = shown_of(costs, COSTS_MAX);
+    for (size_t i = 0; i < shown->displayed; i++) {
+        const struct cost *cost = &costs->list[i];
         buffer_number(&columns[COST_NAME], names_use(names, cost->name));
         buffer_number(&columns[COST_CLASS], cost->class);
         buffer_number(&columns[COST_COUNT], cost->count);
@@ -92,8 +92,7 @@ bool costs_pack(const struct cg_trace *trace, const struct slices *slices, struc
         buffer_number(&columns[COST_SHORTEST], cost->shortest_ns);
         buffer_number(&columns[COST_LONGEST], cost->longest_ns);
     }
-    costs_free(&costs);
-    return parts_add_columns(parts, "costs", columns, COST_COLUMNS) && good;
+    return parts_add_columns(parts, "costs", columns, COST_COLUMNS);
 }
 
 /* ---- what feeds what ---- */
@@ -133,19 +132,25 @@ static bool add_feeds(const struct cg_trace *trace, cg_str *writers, struct cost
 
 enum { FEED_FROM, FEED_TO, FEED_COUNT, FEED_COLUMNS };
 
-bool feeds_pack(const struct cg_trace *trace, struct names *names, struct parts *parts, struct shown *shown)
+bool feeds_make(const struct cg_trace *trace, struct costs *feeds)
+{
+    /* A block: of many strings few are tensors, and the memory of the others is never touched. */
+    cg_str *writers = block_zeroed(((size_t)trace_string_count(trace) + 1) * sizeof *writers);
+    *feeds = (struct costs){0};
+    bool good = writers && add_feeds(trace, writers, feeds);
+    sort_costs(trace, feeds);
+    block_free(writers);
+    return good;
+}
+
+bool feeds_pack(const struct costs *feeds, struct names *names, struct parts *parts, struct shown *shown)
 {
     struct buffer columns[FEED_COLUMNS] = {0};
-    struct costs feeds = {0};
-    cg_str *writers = array_zeroed((size_t)trace_string_count(trace) + 1, sizeof *writers);
-    bool good = writers && add_feeds(trace, writers, &feeds);
-    *shown = sort_costs(trace, &feeds, FEEDS_MAX);
-    for (size_t i = 0; feeds.list && i < shown->displayed; i++) {
-        buffer_number(&columns[FEED_FROM], names_use(names, feeds.list[i].name));
-        buffer_number(&columns[FEED_TO], names_use(names, feeds.list[i].other));
-        buffer_number(&columns[FEED_COUNT], feeds.list[i].count);
+    *shown = shown_of(feeds, FEEDS_MAX);
+    for (size_t i = 0; i < shown->displayed; i++) {
+        buffer_number(&columns[FEED_FROM], names_use(names, feeds->list[i].name));
+        buffer_number(&columns[FEED_TO], names_use(names, feeds->list[i].other));
+        buffer_number(&columns[FEED_COUNT], feeds->list[i].count);
     }
-    free(writers);
-    costs_free(&feeds);
-    return parts_add_columns(parts, "feeds", columns, FEED_COLUMNS) && good;
+    return parts_add_columns(parts, "feeds", columns, FEED_COLUMNS);
 }

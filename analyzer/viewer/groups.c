@@ -4,6 +4,7 @@
 
 #include "analyzer/planes/array.h"
 #include "analyzer/planes/storage_groups.h"
+#include "analyzer/trace/block.h"
 
 uint32_t storage_key(const struct cg_trace *trace, enum grouping grouping, uint32_t memory_row)
 {
@@ -54,7 +55,7 @@ bool groups_make(const struct cg_trace *trace, const struct logical_memory *logi
     size_t capacity = 0, keys = grouping == BY_CATEGORY ? CG_CATEGORY_COUNT
                                 : grouping == BY_SITE   ? trace_frame_count(trace)
                                                         : trace_string_count(trace);
-    *groups = (struct groups){.place = array_zeroed(keys + 1, sizeof *groups->place)};
+    *groups = (struct groups){.place = block_zeroed((keys + 1) * sizeof *groups->place)};
     if (!groups->place) return false;
     for (size_t i = 0; i < logical->lifetime_count; i++)
         if (!add_lifetime(trace, logical, &logical->lifetimes[i], grouping, groups, &capacity)) return false;
@@ -69,6 +70,6 @@ bool groups_make(const struct cg_trace *trace, const struct logical_memory *logi
 void groups_free(struct groups *groups)
 {
     free(groups->list);
-    free(groups->place);
+    block_free(groups->place);
     *groups = (struct groups){0};
 }

@@ -16,7 +16,7 @@ struct group {
 struct groups {
     struct group *list; /* by bytes at the peak, then allocated bytes, descending; then byte order */
     size_t count;
-    uint32_t *place; /* by key: place in list + 1; 0: no group */
+    uint32_t *place; /* by key: place in list + 1; 0: no group; a block: of many keys few are met */
 };
 
 /* The key by which a storage is grouped. */

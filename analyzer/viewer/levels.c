@@ -4,17 +4,7 @@
 #include <stdlib.h>
 
 #include "analyzer/planes/array.h"
-
-/* A slice that stands for `count` ones, whose durations sum to `sum`. */
-struct entry {
-    uint32_t slice, count;
-    uint64_t sum;
-};
-/* One level while it is made; entries of all lanes, one after the other. */
-struct reduced {
-    struct entry *entries;
-    size_t *lane_first;
-};
+#include "analyzer/trace/jobs.h"
 
 enum { COARSEST = 2048, FACTOR = 4 };
 
@@ -33,11 +23,12 @@ static void count_borders(const struct slices *slices, size_t borders[65])
         borders[bits] += borders[bits + 1];
 }
 
-void levels_choose(const struct slices *slices, size_t most, struct levels *levels)
+void levels_choose(const struct slices *slices, const struct level_base *base, size_t most,
+                   struct levels *levels)
 {
-    size_t borders[65], entries = slices->count, bits = 0;
+    const size_t *borders = base->borders;
+    size_t entries = slices->count, bits = 0;
     bool merged = false;
-    count_borders(slices, borders);
     *levels = (struct levels){0};
     if (entries > most) {
         merged = true;
@@ -62,40 +53,73 @@ void levels_choose(const struct slices *slices, size_t most, struct levels *leve
 
 /* ---- reduction ---- */
 
-static bool reduce_first(const struct slices *slices, const struct level *level, struct reduced *reduced)
+static bool same_level(const struct level *a, const struct level *b)
 {
-    *reduced = (struct reduced){array_raw(level->entries, sizeof *reduced->entries),
-                                array_zeroed(slices->lane_count + 1, sizeof(size_t))};
-    if (!reduced->entries || !reduced->lane_first) return false;
+    return a->merged == b->merged && (!a->merged || a->bits == b->bits);
+}
+
+/* Level 0, which the base then holds. */
+static bool reduce_first(const struct slices *slices, const struct level *level, struct level_base *base)
+{
+    if (base->entries && same_level(&base->level, level)) return true;
+    level_base_free(base);
+    base->entries = array_raw(level->entries, sizeof *base->entries);
+    base->lane_first = array_zeroed(slices->lane_count + 1, sizeof *base->lane_first);
+    base->level = *level;
+    if (!base->entries || !base->lane_first) return false;
     size_t used = 0;
     for (size_t lane = 0; lane < slices->lane_count; lane++) {
-        reduced->lane_first[lane] = used;
+        size_t begin = base->lane_first[lane] = used;
         for (size_t i = slices->lane_first[lane]; i < slices->lane_first[lane + 1]; i++) {
             const struct slice *slice = &slices->list[i];
-            struct entry *last = used > reduced->lane_first[lane] ? &reduced->entries[used - 1] : NULL;
+            struct level_entry *last = used > begin ? &base->entries[used - 1] : NULL;
             const struct slice *stands = last ? &slices->list[last->slice] : NULL;
             if (level->merged && last && stands->start >> level->bits == slice->start >> level->bits) {
                 last->count++;
                 last->sum = cg_sat_add(last->sum, slice->duration);
                 if (slice->duration > stands->duration) last->slice = (uint32_t)i;
             } else {
-                reduced->entries[used++] = (struct entry){(uint32_t)i, 1, slice->duration};
+                base->entries[used++] = (struct level_entry){(uint32_t)i, 1, slice->duration};
             }
         }
     }
-    reduced->lane_first[slices->lane_count] = used;
+    base->lane_first[slices->lane_count] = used;
     return true;
 }
 
-/* The next level from the one before, in place. */
-static void reduce_further(const struct slices *slices, unsigned bits, struct reduced *reduced)
+bool level_base_make(const struct slices *slices, size_t most, struct level_base *base)
+{
+    struct levels levels;
+    *base = (struct level_base){0};
+    count_borders(slices, base->borders);
+    levels_choose(slices, base, most, &levels);
+    return reduce_first(slices, &levels.list[0], base);
+}
+
+void level_base_free(struct level_base *base)
+{
+    free(base->entries);
+    free(base->lane_first);
+    base->entries = NULL;
+    base->lane_first = NULL;
+}
+
+/* Another level while it is made. */
+struct reduced {
+    struct level_entry *entries;
+    size_t *lane_first;
+};
+
+/* The next level from the one before, which may be the same arrays. */
+static void reduce_further(const struct slices *slices, unsigned bits, struct reduced before,
+                           struct reduced *reduced)
 {
     size_t used = 0, from = 0;
     for (size_t lane = 0; lane < slices->lane_count; lane++) {
-        size_t to = reduced->lane_first[lane + 1], begin = used;
+        size_t to = before.lane_first[lane + 1], begin = used;
         for (; from < to; from++) {
-            struct entry entry = reduced->entries[from];
-            struct entry *last = used > begin ? &reduced->entries[used - 1] : NULL;
+            struct level_entry entry = before.entries[from];
+            struct level_entry *last = used > begin ? &reduced->entries[used - 1] : NULL;
             const struct slice *stands = last ? &slices->list[last->slice] : NULL;
             if (last && stands->start >> bits == slices->list[entry.slice].start >> bits) {
                 last->count += entry.count;
@@ -114,22 +138,32 @@ static void reduce_further(const struct slices *slices, unsigned bits, struct re
 
 enum { ENTRIES, START, DURATION, NAME, MORE, REST, ROW, LEVEL_COLUMNS };
 
-static void pack_entry(const struct cg_trace *trace, const struct slices *slices, const struct entry *entry,
-                       const struct slice *before, struct names *names, struct buffer *columns)
+/* What levels are packed from. */
+struct level_pack {
+    const struct cg_trace *trace;
+    const struct slices *slices;
+    const struct levels *levels;
+    const struct level_base *base;
+    struct names *names;
+    struct parts first, finest, further; /* level 0, its details, the other levels */
+};
+
+static void pack_entry(const struct slices *slices, const struct level_entry *entry,
+                       const struct slice *before, uint32_t name, struct buffer *columns)
 {
     const struct slice *slice = &slices->list[entry->slice];
     buffer_number(&columns[START], slice->start - before->start);
     buffer_number(&columns[DURATION], slice->duration);
-    buffer_number(&columns[NAME], (uint64_t)names_use(names, slice_name(trace, slices, slice)) << 1 |
-                                      (slice->kind == SLICE_OP));
+    buffer_number(&columns[NAME], (uint64_t)name << 1 | (slice->kind == SLICE_OP));
     buffer_number(&columns[MORE], entry->count - 1);
     if (entry->count > 1) buffer_number(&columns[REST], entry->sum - slice->duration);
     buffer_step(&columns[ROW], before->row, slice->row);
 }
 
-static bool pack_level(const struct cg_trace *trace, const struct slices *slices,
-                       const struct reduced *reduced, size_t number, struct names *names, struct parts *parts)
+/* Level 0 brings the names into use; the slices of all others are among its own. */
+static bool pack_level(struct level_pack *pack, struct reduced reduced, size_t number, struct parts *parts)
 {
+    const struct slices *slices = pack->slices;
     struct buffer columns[LEVEL_COLUMNS] = {0};
     const struct track *track = slices->tracks;
     char name[24];
@@ -140,10 +174,13 @@ static bool pack_level(const struct cg_trace *trace, const struct slices *slices
         struct slice origin = {.start =
                                    track->device == CG_ABSENT ? 0 : slices->clocks[track->clock].first_ns};
         const struct slice *before = &origin;
-        buffer_number(&columns[ENTRIES], reduced->lane_first[lane + 1] - reduced->lane_first[lane]);
-        for (size_t i = reduced->lane_first[lane]; i < reduced->lane_first[lane + 1]; i++) {
-            pack_entry(trace, slices, &reduced->entries[i], before, names, columns);
-            before = &slices->list[reduced->entries[i].slice];
+        buffer_number(&columns[ENTRIES], reduced.lane_first[lane + 1] - reduced.lane_first[lane]);
+        for (size_t i = reduced.lane_first[lane]; i < reduced.lane_first[lane + 1]; i++) {
+            const struct slice *slice = &slices->list[reduced.entries[i].slice];
+            cg_str text = slice_name(pack->trace, slices, slice);
+            pack_entry(slices, &reduced.entries[i], before,
+                       number == 0 ? names_use(pack->names, text) : names_number(pack->names, text), columns);
+            before = slice;
         }
     }
     snprintf(name, sizeof name, "level-%zu", number);
@@ -206,27 +243,59 @@ static void pack_details(const struct cg_trace *trace, const struct slices *slic
     }
 }
 
-static bool pack_finest(const struct cg_trace *trace, const struct slices *slices,
-                        const struct reduced *reduced, struct names *names, struct parts *parts)
+/* ---- jobs ---- */
+
+static bool pack_first(void *context)
 {
-    struct details details = {0};
-    for (size_t i = 0; i < reduced->lane_first[slices->lane_count]; i++)
-        pack_details(trace, slices, &slices->list[reduced->entries[i].slice], names, &details);
-    return parts_add_columns(parts, "details", details.columns, DETAIL_COLUMNS);
+    struct level_pack *pack = context;
+    return part_pack(&pack->first.list[0]);
 }
 
-bool levels_pack(const struct cg_trace *trace, const struct slices *slices, const struct levels *levels,
-                 struct names *names, struct parts *parts)
+static bool pack_finest(void *context)
 {
-    struct reduced reduced;
-    bool good = reduce_first(slices, &levels->list[0], &reduced) &&
-                pack_level(trace, slices, &reduced, 0, names, parts) &&
-                pack_finest(trace, slices, &reduced, names, parts);
+    struct level_pack *pack = context;
+    const struct level_base *base = pack->base;
+    struct details details = {0};
+    for (size_t i = 0; i < base->lane_first[pack->slices->lane_count]; i++)
+        pack_details(pack->trace, pack->slices, &pack->slices->list[base->entries[i].slice], pack->names,
+                     &details);
+    return parts_add_columns(&pack->finest, "details", details.columns, DETAIL_COLUMNS) &&
+           part_pack(&pack->finest.list[0]);
+}
+
+static bool pack_further(void *context)
+{
+    struct level_pack *pack = context;
+    const struct levels *levels = pack->levels;
+    struct reduced before = {pack->base->entries, pack->base->lane_first};
+    struct reduced reduced = {
+        array_raw(levels->count > 1 ? levels->list[1].entries : 0, sizeof *reduced.entries),
+        array_zeroed(pack->slices->lane_count + 1, sizeof *reduced.lane_first)};
+    bool good = reduced.entries && reduced.lane_first;
     for (size_t i = 1; i < levels->count && good; i++) {
-        reduce_further(slices, levels->list[i].bits, &reduced);
-        good = pack_level(trace, slices, &reduced, i, names, parts);
+        reduce_further(pack->slices, levels->list[i].bits, before, &reduced);
+        before = reduced;
+        good = pack_level(pack, reduced, i, &pack->further) && part_pack(&pack->further.list[i - 1]);
     }
     free(reduced.entries);
     free(reduced.lane_first);
+    return good;
+}
+
+bool levels_pack(const struct cg_trace *trace, const struct slices *slices, const struct levels *levels,
+                 struct level_base *base, struct names *names, struct parts *parts, unsigned threads)
+{
+    struct level_pack pack = {
+        .trace = trace, .slices = slices, .levels = levels, .base = base, .names = names};
+    struct job jobs[] = {{.run = pack_first, .context = &pack},
+                         {.run = pack_finest, .context = &pack},
+                         {.run = pack_further, .context = &pack}};
+    bool good = reduce_first(slices, &levels->list[0], base) &&
+                pack_level(&pack, (struct reduced){base->entries, base->lane_first}, 0, &pack.first) &&
+                jobs_run(jobs, sizeof jobs / sizeof *jobs, threads) && parts_move(parts, &pack.first) &&
+                parts_move(parts, &pack.finest) && parts_move(parts, &pack.further);
+    parts_free(&pack.first);
+    parts_free(&pack.finest);
+    parts_free(&pack.further);
     return good;
 }

@@ -31,6 +31,8 @@ struct memory_curve {
     size_t count;
     unsigned bits; /* buckets of 2^bits ns */
     struct groups groups[GROUPING_COUNT];
+    uint32_t *largest; /* the MEMORY_BLOCKS_MAX largest lifetimes, in their order */
+    size_t largest_count;
 };
 
 /* The narrowest buckets of which there are not too many. */
@@ -107,58 +109,6 @@ static bool make_points(const struct cg_trace *trace, const struct logical_memor
     return good;
 }
 
-struct memory_curve *memory_curve_make(const struct cg_trace *trace, const struct logical_memory *logical)
-{
-    struct memory_curve *curve = array_zeroed(1, sizeof *curve);
-    bool good = curve != NULL;
-    for (unsigned g = 0; g < GROUPING_COUNT && good; g++)
-        good = groups_make(trace, logical, (enum grouping)g, &curve->groups[g]);
-    if (good && make_points(trace, logical, curve)) return curve;
-    memory_curve_free(curve);
-    return NULL;
-}
-
-void memory_curve_free(struct memory_curve *curve)
-{
-    if (!curve) return;
-    for (unsigned g = 0; g < GROUPING_COUNT; g++)
-        groups_free(&curve->groups[g]);
-    free(curve->points);
-    free(curve);
-}
-
-/* Columns: time, live, what it stands for, each category, each group by span, by call, by call site. */
-enum {
-    POINT_TIME,
-    POINT_LIVE,
-    POINT_MORE,
-    POINT_CATEGORY,
-    POINT_GROUP = POINT_CATEGORY + CG_CATEGORY_COUNT,
-    POINT_COLUMNS = POINT_GROUP + BY_CATEGORY * GROUPS_SHOWN
-};
-
-static bool pack_curve(const struct memory_curve *curve, struct parts *parts)
-{
-    static const struct point none = {0};
-    struct buffer columns[POINT_COLUMNS] = {0};
-    const struct point *before = &none;
-    for (size_t i = 0; i < curve->count; i++) {
-        const struct point *point = &curve->points[i];
-        buffer_number(&columns[POINT_TIME], point->timestamp - before->timestamp);
-        buffer_step(&columns[POINT_LIVE], clamp_u128(before->live.all), clamp_u128(point->live.all));
-        buffer_number(&columns[POINT_MORE], point->stands_for - 1);
-        for (unsigned c = 0; c < CG_CATEGORY_COUNT; c++)
-            buffer_step(&columns[POINT_CATEGORY + c], clamp_u128(before->live.by_category[c]),
-                        clamp_u128(point->live.by_category[c]));
-        for (unsigned g = 0; g < BY_CATEGORY; g++)
-            for (unsigned k = 0; k < GROUPS_SHOWN && k < curve->groups[g].count; k++)
-                buffer_step(&columns[POINT_GROUP + g * GROUPS_SHOWN + k], before->live.groups[g][k],
-                            point->live.groups[g][k]);
-        before = point;
-    }
-    return parts_add_columns(parts, "curve", columns, POINT_COLUMNS);
-}
-
 /* ---- storages as blocks ---- */
 
 static int descending(const void *left, const void *right)
@@ -209,6 +159,81 @@ static bool choose_size(const struct cg_trace *trace, const struct logical_memor
     return true;
 }
 
+/* The lifetimes that are shown when there is room for `most`: *chosen is the caller's. */
+static bool choose_largest(const struct cg_trace *trace, const struct logical_memory *logical, size_t most,
+                           uint32_t **chosen, size_t *count)
+{
+    uint64_t size;
+    size_t equal;
+    *count = 0;
+    *chosen = array_raw(logical->lifetime_count < most ? logical->lifetime_count : most, sizeof **chosen);
+    if (!*chosen || !choose_size(trace, logical, most, &size, &equal)) return false;
+    for (size_t i = 0; i < logical->lifetime_count; i++) {
+        uint64_t bytes = trace->memory.bytes[logical->lifetimes[i].row];
+        if (bytes < size || (bytes == size && equal == 0)) continue;
+        equal -= bytes == size;
+        (*chosen)[(*count)++] = (uint32_t)i;
+    }
+    return true;
+}
+
+struct memory_curve *memory_curve_make(const struct cg_trace *trace, const struct logical_memory *logical)
+{
+    struct memory_curve *curve = array_zeroed(1, sizeof *curve);
+    bool good = curve != NULL;
+    for (unsigned g = 0; g < GROUPING_COUNT && good; g++)
+        good = groups_make(trace, logical, (enum grouping)g, &curve->groups[g]);
+    if (good && make_points(trace, logical, curve) &&
+        choose_largest(trace, logical, MEMORY_BLOCKS_MAX, &curve->largest, &curve->largest_count))
+        return curve;
+    memory_curve_free(curve);
+    return NULL;
+}
+
+void memory_curve_free(struct memory_curve *curve)
+{
+    if (!curve) return;
+    for (unsigned g = 0; g < GROUPING_COUNT; g++)
+        groups_free(&curve->groups[g]);
+    free(curve->points);
+    free(curve->largest);
+    free(curve);
+}
+
+/* Columns: time, live, what it stands for, each category, each group by span, by call, by call site. */
+enum {
+    POINT_TIME,
+    POINT_LIVE,
+    POINT_MORE,
+    POINT_CATEGORY,
+    POINT_GROUP = POINT_CATEGORY + CG_CATEGORY_COUNT,
+    POINT_COLUMNS = POINT_GROUP + BY_CATEGORY * GROUPS_SHOWN
+};
+
+static bool pack_curve(const struct memory_curve *curve, struct parts *parts)
+{
+    static const struct point none = {0};
+    struct buffer columns[POINT_COLUMNS] = {0};
+    const struct point *before = &none;
+    for (size_t i = 0; i < curve->count; i++) {
+        const struct point *point = &curve->points[i];
+        buffer_number(&columns[POINT_TIME], point->timestamp - before->timestamp);
+        buffer_step(&columns[POINT_LIVE], clamp_u128(before->live.all), clamp_u128(point->live.all));
+        buffer_number(&columns[POINT_MORE], point->stands_for - 1);
+        for (unsigned c = 0; c < CG_CATEGORY_COUNT; c++)
+            buffer_step(&columns[POINT_CATEGORY + c], clamp_u128(before->live.by_category[c]),
+                        clamp_u128(point->live.by_category[c]));
+        for (unsigned g = 0; g < BY_CATEGORY; g++)
+            for (unsigned k = 0; k < GROUPS_SHOWN && k < curve->groups[g].count; k++)
+                buffer_step(&columns[POINT_GROUP + g * GROUPS_SHOWN + k], before->live.groups[g][k],
+                            point->live.groups[g][k]);
+        before = point;
+    }
+    return parts_add_columns(parts, "curve", columns, POINT_COLUMNS);
+}
+
+/* ---- blocks ---- */
+
 static uint64_t address_of(const struct cg_trace *trace, uint32_t row)
 {
     struct cg_text text = trace_text(trace, trace->memory.address[row]);
@@ -238,22 +263,16 @@ enum {
     BLOCK_COLUMNS
 };
 
-static bool pack_blocks(const struct cg_trace *trace, const struct logical_memory *logical, size_t most,
-                        struct names *names, struct parts *parts)
+static bool pack_chosen(const struct cg_trace *trace, const struct logical_memory *logical,
+                        const uint32_t *chosen, size_t count, struct names *names, struct parts *parts)
 {
     const struct cg_memory *memory = &trace->memory;
     struct buffer columns[BLOCK_COLUMNS] = {0};
     struct cg_text last = {0};
-    uint64_t size, start = 0, address = 0;
-    size_t equal;
-    if (!choose_size(trace, logical, most, &size, &equal)) return false;
-    for (size_t i = 0; i < logical->lifetime_count; i++) {
-        const struct lifetime *lifetime = &logical->lifetimes[i];
+    uint64_t start = 0, address = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct lifetime *lifetime = &logical->lifetimes[chosen[i]];
         uint32_t row = lifetime->row;
-        if (memory->bytes[row] < size || (memory->bytes[row] == size && equal-- == 0)) {
-            equal += memory->bytes[row] == size;
-            continue;
-        }
         buffer_step(&columns[BLOCK_START], start, memory->timestamp_ns[row]);
         start = memory->timestamp_ns[row];
         buffer_number(&columns[BLOCK_LIVED],
@@ -269,6 +288,20 @@ static bool pack_blocks(const struct cg_trace *trace, const struct logical_memor
                     text_beginning(trace_text(trace, memory->storage_id[row]), NAME_BYTES_MAX));
     }
     return parts_add_columns(parts, "blocks", columns, BLOCK_COLUMNS);
+}
+
+static bool pack_blocks(const struct cg_trace *trace, const struct logical_memory *logical,
+                        const struct memory_curve *curve, size_t most, struct names *names,
+                        struct parts *parts)
+{
+    uint32_t *chosen;
+    size_t count;
+    if (most == MEMORY_BLOCKS_MAX)
+        return pack_chosen(trace, logical, curve->largest, curve->largest_count, names, parts);
+    bool good = choose_largest(trace, logical, most, &chosen, &count) &&
+                pack_chosen(trace, logical, chosen, count, names, parts);
+    free(chosen);
+    return good;
 }
 
 /* ---- samples ---- */
@@ -381,7 +414,8 @@ bool memory_pack(const struct cg_trace *trace, const struct logical_memory *logi
     if (doc) emit_memory_document(doc, trace, logical, curve, names);
     if (doc && doc_finish(doc) == 0)
         return parts_add(parts, "memory", &raw) && pack_curve(curve, parts) &&
-               pack_samples(trace, physical, names, parts) && pack_blocks(trace, logical, most, names, parts);
+               pack_samples(trace, physical, names, parts) &&
+               pack_blocks(trace, logical, curve, most, names, parts);
     buffer_free(&raw);
     return false;
 }

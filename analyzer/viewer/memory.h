@@ -9,6 +9,9 @@
 /* The curve of live bytes, and the groups of storages. */
 struct memory_curve;
 
+/* Blocks that the page gets where it has room for them. */
+enum { MEMORY_BLOCKS_MAX = 40000 };
+
 /* NULL when memory is short. */
 struct memory_curve *memory_curve_make(const struct cg_trace *trace, const struct logical_memory *logical);
 void memory_curve_free(struct memory_curve *curve);

@@ -3,17 +3,18 @@
 #include <stdlib.h>
 
 #include "analyzer/planes/array.h"
+#include "analyzer/trace/block.h"
 
 bool names_start(struct names *names, const struct cg_trace *trace)
 {
-    *names = (struct names){.trace = trace,
-                            .number = array_zeroed((size_t)trace_string_count(trace) + 1, sizeof(uint32_t))};
+    *names = (struct names){
+        .trace = trace, .number = block_zeroed(((size_t)trace_string_count(trace) + 1) * sizeof(uint32_t))};
     return names->number && array_room(&names->order, 0, &names->capacity, sizeof *names->order);
 }
 
 void names_free(struct names *names)
 {
-    free(names->number);
+    block_free(names->number);
     free(names->order);
     *names = (struct names){0};
 }

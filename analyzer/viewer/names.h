@@ -9,7 +9,7 @@ enum { NAME_BYTES_MAX = 4096 };
 
 struct names {
     const struct cg_trace *trace;
-    uint32_t *number; /* by string: place in order + 1; 0: not used */
+    uint32_t *number; /* by string: place in order + 1; 0: not used; a block: few are used */
     cg_str *order;
     size_t count, capacity;
 };
@@ -19,6 +19,11 @@ bool names_start(struct names *names, const struct cg_trace *trace);
 void names_free(struct names *names);
 /* The number of a name, from 1; 0 for CG_ABSENT, and when memory is short (names->order is NULL then). */
 uint32_t names_use(struct names *names, cg_str string);
+/* The number of a name that is in use already; 0: it is not. Changes nothing. */
+static inline uint32_t names_number(const struct names *names, cg_str string)
+{
+    return names->number[string];
+}
 /* Forgets the names from number count + 1 on. */
 void names_cut(struct names *names, size_t count);
 /* The part "names": columns of front-coded texts and of whether each was cut. */

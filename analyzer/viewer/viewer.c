@@ -15,17 +15,46 @@
 #include "analyzer/viewer/tree.h"
 
 enum {
-    BLOCKS_MAX = 40000,
     ENTRY_BYTES = 11, /* of the page for one slice of the finest level, with its share of the coarser ones */
     TRIES = 8
 };
+
+struct viewer_draft {
+    struct slices slices;
+    struct costs costs, feeds;
+    struct level_base base;
+};
+
+/* Of the page about a sixteenth is other things than the timeline. */
+struct viewer_draft *viewer_draft_make(const struct cg_trace *trace, uint64_t max_size)
+{
+    struct viewer_draft *draft = array_zeroed(1, sizeof *draft);
+    uint64_t room = cg_sat_sub(max_size - max_size / 16, page_size());
+    if (draft && slices_make(trace, &draft->slices) && costs_make(trace, &draft->slices, &draft->costs) &&
+        feeds_make(trace, &draft->feeds) &&
+        level_base_make(&draft->slices, room / ENTRY_BYTES + 1, &draft->base))
+        return draft;
+    viewer_draft_free(draft);
+    return NULL;
+}
+
+void viewer_draft_free(struct viewer_draft *draft)
+{
+    if (!draft) return;
+    slices_free(&draft->slices);
+    costs_free(&draft->costs);
+    costs_free(&draft->feeds);
+    level_base_free(&draft->base);
+    free(draft);
+}
 
 /* A run being packed. */
 struct packing {
     const struct viewer_run *run;
     unsigned threads;
+    uint64_t max_size;
     bool summed; /* only what tables need */
-    struct slices slices;
+    struct viewer_draft *draft;
     struct logical_memory logical;
     struct physical_memory physical;
     struct memory_curve *curve;
@@ -38,11 +67,13 @@ struct packing {
 
 /* ---- what is made of the logical memory and the trace before anything is packed ---- */
 
-static bool make_slices(void *context)
+static bool make_draft(void *context)
 {
     struct packing *packing = context;
-    return slices_make(packing->run->trace, &packing->slices) &&
-           tree_make(packing->run->trace, &packing->slices, &packing->logical, &packing->tree);
+    const struct viewer_run *run = packing->run;
+    packing->draft = run->draft ? run->draft : viewer_draft_make(run->trace, packing->max_size);
+    return packing->draft &&
+           tree_make(run->trace, &packing->draft->slices, &packing->logical, &packing->tree);
 }
 
 static bool make_storages(void *context)
@@ -81,7 +112,7 @@ static bool make_all(struct packing *packing)
     bool good = jobs && documents && packing->documents.list;
     if (good) {
         packing->documents.count = packing->documents.capacity = count;
-        jobs[0] = (struct job){.run = make_slices, .context = packing};
+        jobs[0] = (struct job){.run = make_draft, .context = packing};
         jobs[1] = (struct job){.run = make_storages, .context = packing};
         for (size_t i = 0; i < count; i++) {
             documents[i] = (struct document_job){&run->documents[i], &packing->documents.list[i]};
@@ -111,8 +142,10 @@ static void leave_out_large(struct parts *parts, uint64_t max_size)
 static bool packing_start(struct packing *packing, const struct viewer_run *run, bool summed,
                           uint64_t max_size)
 {
-    *packing = (struct packing){
-        .run = run, .summed = summed, .threads = jobs_threads(run->trace->file_bytes, run->trace->threads)};
+    *packing = (struct packing){.run = run,
+                                .summed = summed,
+                                .max_size = max_size,
+                                .threads = jobs_threads(run->trace->file_bytes, run->trace->threads)};
     if (!names_start(&packing->names, run->trace) ||
         !evidence_logical(run->evidence, run->trace, &packing->logical) || !make_all(packing))
         return false;
@@ -123,7 +156,7 @@ static bool packing_start(struct packing *packing, const struct viewer_run *run,
 
 static void packing_free(struct packing *packing)
 {
-    slices_free(&packing->slices);
+    if (packing->draft != packing->run->draft) viewer_draft_free(packing->draft);
     evidence_logical_free(packing->run->evidence, &packing->logical);
     physical_memory_free(&packing->physical);
     memory_curve_free(packing->curve);
@@ -140,8 +173,8 @@ static bool pack_sums(struct packing *packing)
 {
     const struct cg_trace *trace = packing->run->trace;
     struct head *head = &packing->head;
-    return costs_pack(trace, &packing->slices, &packing->names, &packing->parts, &head->costs) &&
-           feeds_pack(trace, &packing->names, &packing->parts, &head->feeds) &&
+    return costs_pack(&packing->draft->costs, &packing->names, &packing->parts, &head->costs) &&
+           feeds_pack(&packing->draft->feeds, &packing->names, &packing->parts, &head->feeds) &&
            tree_pack(&packing->tree, &packing->names, &packing->parts) &&
            stack_tree_pack(trace, &packing->stacks, &packing->parts);
 }
@@ -163,7 +196,8 @@ static bool pack_head(struct packing *packing)
     struct buffer raw = {0};
     struct json_doc *doc = part_document(&raw);
     if (doc)
-        head_emit(doc, &packing->head, packing->run, &packing->slices, &packing->levels, &packing->names);
+        head_emit(doc, &packing->head, packing->run, &packing->draft->slices, &packing->levels,
+                  &packing->names);
     bool good = doc && doc_finish(doc) == 0 && names_pack(&packing->names, &packing->parts);
     if (good) return parts_add(&packing->parts, "head", &raw);
     buffer_free(&raw);
@@ -173,14 +207,15 @@ static bool pack_head(struct packing *packing)
 /* The timeline as fine as fits into `room` bytes. False when memory is short; *fits tells. */
 static bool pack_timeline(struct packing *packing, uint64_t room, bool *fits)
 {
+    struct viewer_draft *draft = packing->draft;
     size_t kept = packing->parts.count, names = packing->names.count;
     uint64_t most = room / ENTRY_BYTES + 1, used;
     for (unsigned tries = 0; tries < TRIES; tries++) {
         parts_cut(&packing->parts, kept);
         names_cut(&packing->names, names);
-        levels_choose(&packing->slices, most, &packing->levels);
-        if (!levels_pack(packing->run->trace, &packing->slices, &packing->levels, &packing->names,
-                         &packing->parts) ||
+        levels_choose(&draft->slices, &draft->base, most, &packing->levels);
+        if (!levels_pack(packing->run->trace, &draft->slices, &packing->levels, &draft->base, &packing->names,
+                         &packing->parts, packing->threads) ||
             !pack_head(packing) || !parts_pack(&packing->parts, packing->threads))
             return false;
         used = 0;
@@ -221,7 +256,7 @@ static int pack_run(struct packing *packing, const struct parts *other, uint64_t
     bool fits = false;
     uint64_t fixed = 0;
     packing->head.compared = other->count > 0;
-    for (size_t blocks = BLOCKS_MAX; !fits; blocks /= FEWER) {
+    for (size_t blocks = MEMORY_BLOCKS_MAX; !fits; blocks /= FEWER) {
         parts_cut(&packing->parts, 0);
         names_cut(&packing->names, 0);
         if (!pack_rest(packing, blocks)) return cg_out_of_memory(error);

@@ -20,12 +20,19 @@ struct viewer_document {
     const void *object;
 };
 
+/* What the page needs of the trace alone, so that it can be made while the evidence still is. max_size: of
+ * the page. NULL when memory is short. */
+struct viewer_draft;
+struct viewer_draft *viewer_draft_make(const struct cg_trace *trace, uint64_t max_size);
+void viewer_draft_free(struct viewer_draft *draft);
+
 struct viewer_run {
     const struct cg_trace *trace; /* with its extra fields */
     const struct evidence *evidence;
     const char *input; /* how a command line names it */
     const struct viewer_document *documents;
     size_t document_count;
+    struct viewer_draft *draft; /* of the trace, the caller's; NULL: made here */
 };
 
 /* Writes the page of a run, compared with `against` (NULL: with none), in at most max_size bytes. Returns 0;

@@ -43,7 +43,11 @@ static void test_each_allocation(void **state)
     assert_int_equal(evidence_make(trace, NULL, 0, &evidence, &error), 0);
     /* So small a trace is worth no thread: the counters of allocations are for one alone. */
     const struct viewer_document document = {"health", emit_document, &evidence};
-    struct viewer_run run = {trace, &evidence, "t.jsonl", &document, 1};
+    struct viewer_run run = {.trace = trace,
+                             .evidence = &evidence,
+                             .input = "t.jsonl",
+                             .documents = &document,
+                             .document_count = 1};
     size_t whole, length;
     assert_int_equal(make_page(&run, &whole), 0); /* sets up libcrypto */
     assert_true(whole > 10000);
