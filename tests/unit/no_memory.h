@@ -4,6 +4,7 @@
 #ifndef CGTRACE_TESTS_UNIT_NO_MEMORY_H
 #define CGTRACE_TESTS_UNIT_NO_MEMORY_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *old, size_t size);
+extern void *__libc_memalign(size_t alignment, size_t size);
 extern void __libc_free(void *old);
 
 static long allowed = -1; /* allocations until the failing one; -1: none fails */
@@ -58,6 +60,13 @@ void *reallocarray(void *old, size_t count, size_t size)
 {
     size_t bytes;
     return __builtin_mul_overflow(count, size, &bytes) ? NULL : realloc(old, bytes);
+}
+/* analyzer/trace/block.c's small blocks. */
+int posix_memalign(void **block, size_t alignment, size_t size)
+{
+    void *made = fails() ? NULL : counted(__libc_memalign(alignment, size));
+    if (made != NULL) *block = made;
+    return made != NULL ? 0 : ENOMEM;
 }
 #elif !defined(OTHER_TESTS_TOO)
 int main(void)
