@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER_BYTES = 1 << 17 };
+enum { BUFFER_BYTES = 1 << 17, ATTEMPTS = 1000 };
 
 static bool stdout_closed;
 
@@ -66,6 +67,64 @@ static int make_parents(const char *path)
     return 0;
 }
 
+/* ---- the file that becomes the target ---- */
+
+static int directory_length(const char *target)
+{
+    const char *slash = strrchr(target, '/');
+    return slash ? (int)(slash + 1 - target) : 0;
+}
+
+/* Another name in the target's directory; NULL: no memory. */
+static char *sibling_name(const struct output *output, unsigned attempt)
+{
+    char *name;
+    if (asprintf(&name, "%.*s.cg-analyze.%u", directory_length(output->target), output->target, attempt) < 0)
+        return errno = ENOMEM, NULL;
+    return name;
+}
+
+static void fd_path(int fd, char path[32])
+{
+    snprintf(path, 32, "/proc/self/fd/%d", fd);
+}
+
+/* A file without a name, of which nothing is left whatever ends this process. Not every file system has such,
+ * and they get their name through /proc. */
+static bool create_nameless(struct output *output, mode_t mode)
+{
+    char directory[PATH_MAX], path[32];
+    int length = directory_length(output->target);
+    if (length >= (int)sizeof directory) return false;
+    snprintf(directory, sizeof directory, "%.*s.", length, output->target);
+    output->fd = open(directory, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+    if (output->fd < 0) return false;
+    fd_path(output->fd, path);
+    if (access(path, W_OK) == 0) return true;
+    close(output->fd);
+    output->fd = -1;
+    return false;
+}
+
+/* What a process that was killed has left under this name: its file's lock is open. */
+static void remove_left(const char *name)
+{
+    struct stat left;
+    int fd = open(name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return;
+    /* Only who holds its lock removes the name of the file: while there is one it is this. */
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &left) == 0 && left.st_nlink > 0) unlink(name);
+    close(fd);
+}
+
+/* Still under its name, and known to be in use where the file system has locks. */
+static bool claim(int fd)
+{
+    struct stat made;
+    return (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) && fstat(fd, &made) == 0 &&
+           made.st_nlink > 0;
+}
+
 /* No signal may come between the file and the note that it is there. */
 static bool create_unfinished(struct output *output, mode_t mode)
 {
@@ -76,23 +135,26 @@ static bool create_unfinished(struct output *output, mode_t mode)
     sigprocmask(SIG_BLOCK, &signals, &before);
     output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     int failure = errno;
+    if (output->fd >= 0 && !claim(output->fd)) {
+        close(output->fd);
+        output->fd = -1;
+        failure = EEXIST;
+    }
     if (output->fd >= 0) unfinished = output->temporary;
     sigprocmask(SIG_SETMASK, &before, NULL);
     errno = failure;
     return output->fd >= 0;
 }
 
-/* Creates a new file beside output->target and leaves its name in output->temporary. */
+/* Creates a new file in the directory of output->target; output->temporary: its name, NULL: it has none. */
 static int open_sibling(struct output *output, mode_t mode)
 {
-    const char *slash = strrchr(output->target, '/');
-    int directory = slash ? (int)(slash + 1 - output->target) : 0;
-    for (unsigned attempt = 0; attempt < 1000; attempt++) {
+    if (create_nameless(output, mode)) return 0;
+    for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
         free(output->temporary);
-        output->temporary = NULL;
-        if (asprintf(&output->temporary, "%.*s.cg-analyze.%ld.%u", directory, output->target, (long)getpid(),
-                     attempt) < 0)
-            return output->temporary = NULL, errno = ENOMEM, -1;
+        output->temporary = sibling_name(output, attempt);
+        if (!output->temporary) return -1;
+        remove_left(output->temporary);
         if (create_unfinished(output, mode)) return 0;
         if (errno != EEXIST) break;
     }
@@ -100,6 +162,28 @@ static int open_sibling(struct output *output, mode_t mode)
     free(output->temporary);
     output->temporary = NULL;
     errno = failure;
+    return -1;
+}
+
+/* Gives the file without a name the target's; an existing target is replaced by way of another name. */
+static int name_nameless(struct output *output)
+{
+    char path[32];
+    fd_path(output->fd, path);
+    if (linkat(AT_FDCWD, path, AT_FDCWD, output->target, AT_SYMLINK_FOLLOW) == 0) return 0;
+    for (unsigned attempt = 0; errno == EEXIST && attempt < ATTEMPTS; attempt++) {
+        char *name = sibling_name(output, attempt);
+        if (!name) return -1;
+        int linked = linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW), failure = errno;
+        bool placed = linked == 0 && rename(name, output->target) == 0;
+        if (linked == 0 && !placed) {
+            failure = errno;
+            unlink(name);
+        }
+        free(name);
+        errno = failure;
+        if (placed || linked == 0) return placed ? 0 : -1;
+    }
     return -1;
 }
 
@@ -167,9 +251,11 @@ int output_write(void *context, const char *bytes, size_t length)
 
 int output_close(struct output *output, struct cg_error *error)
 {
+    bool nameless = output->target && !output->temporary && output->fd >= 0;
     flush(output);
+    if (nameless && !output->failure && name_nameless(output) != 0) output->failure = errno;
     if (output->path && output->fd >= 0) {
-        /* Network file systems report a full disk only here. */
+        /* Network file systems, which have no files without names, report a full disk only here. */
         if (close(output->fd) != 0 && !output->failure) output->failure = errno;
         output->fd = -1;
     }

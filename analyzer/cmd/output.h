@@ -11,7 +11,7 @@ struct output {
     const char *path; /* as given; NULL: standard output */
     int fd;
     char *target;    /* the file that is replaced, links followed; NULL: written in place */
-    char *temporary; /* its sibling that is written */
+    char *temporary; /* its sibling that is written; NULL: a file without a name yet */
     char *buffer;
     size_t used;
     int failure; /* errno value of the first failed write */

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Where results go: whole or not at all, and never over an input or into a bundle (doc/spec/cli.md 1.3 and 3)."""
+import fcntl
 import os
 import resource
 import signal
@@ -8,7 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from cli import PROGRAM, Folder, done, equal, ok, read, region, run, skip, unprivileged  # noqa: E402
+from cli import PROGRAM, SANITIZED, Folder, done, equal, ok, read, region, run, skip, unprivileged  # noqa: E402
 
 folder = Folder()
 TRACE = folder.put('t.jsonl', region())
@@ -89,25 +90,22 @@ ok(answer.returncode == 5 and 'File too large' in answer.stderr, 'over the limit
 equal((left_over(folder('limit')), read(limited)), ([], b'old'), 'and nothing is left over')
 
 # ---- a signal while it writes: nothing torn, nothing left over ----
-killed = folder.put('signal/out.json', 'old')
+KILLER = os.path.join(os.path.dirname(PROGRAM), 'tests', 'cli', 'killer.so')
+signalled = folder.put('signal/out.json', 'old')
 for signal_number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU):
+    if SANITIZED:
+        skip(f'{signal_number.name} while it writes', 'the sanitizer must be the first library')
+        continue
     # One that our caller ignores (nohup, a background job) would be left ignored.
-    writer = subprocess.Popen([PROGRAM, 'import', big, '-o', killed], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              preexec_fn=lambda: signal.signal(signal_number, signal.SIG_DFL))
-    while writer.poll() is None and not left_over(folder('signal')):
-        pass
-    writer.send_signal(signal.SIGSTOP)
+    writer = subprocess.Popen([PROGRAM, 'import', big, '-o', signalled], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=dict(os.environ, LD_PRELOAD=KILLER, KILLER='stop,names'), preexec_fn=lambda: signal.signal(signal_number, signal.SIG_DFL))
     while writer.poll() is None and read(f'/proc/{writer.pid}/stat').split(b') ')[1][:1] not in b'TZ':
         pass
-    caught = writer.poll() is None and left_over(folder('signal'))
+    caught = left_over(folder('signal'))
     writer.send_signal(signal_number)
     writer.send_signal(signal.SIGCONT)
     writer.wait()
-    if caught:
-        equal((writer.returncode, left_over(folder('signal')), read(killed)), (-signal_number, [], b'old'), f'{signal_number.name} while it writes')
-    else:
-        skip(f'{signal_number.name} while it writes', 'it had written before it could be stopped')
-        open(killed, 'w').write('old')
+    equal((caught, writer.returncode, left_over(folder('signal')), read(signalled)), (['.cg-analyze.0'], -signal_number, [], b'old'), f'{signal_number.name} while it writes')
 
 # ---- never over an input ----
 hard = folder('hard.jsonl')
@@ -143,4 +141,39 @@ equal(run('import', TRACE, '-o', folder('bundles/ok.json'))[0], 0, 'a name that 
 os.symlink(folder('nowhere/at/all'), folder('dangling'))
 equal(run('import', TRACE, '-o', folder('dangling'))[0], 5, 'a dangling link is an error')
 equal(left_over(folder.path), [], 'no temporary file is left at all')
+
+# ---- killed while it writes ----
+CHROME = folder.put('chrome.json', '{"traceEvents":[{"name":"a","ph":"X","ts":1,"dur":2,"pid":1,"tid":1}]}')
+
+
+def killed(how, *words):
+    p = subprocess.run([PROGRAM, *words], env=dict(os.environ, LD_PRELOAD=KILLER, KILLER=how), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return p.returncode
+
+
+if SANITIZED:
+    skip('killed while it writes', 'the sanitizer must be the first library')
+else:
+    LEFT = '.cg-analyze.0'
+    for name, words in (('import', ['import', TRACE]), ('convert', ['convert', CHROME])):
+        out = folder(f'killed/{name}')
+        equal((killed('', *words, '-o', out), killed('names', *words, '-o', out + '.named')), (0, 0), f'{name}: with and without files that have no name')
+        whole, alike = read(out), read(out) == read(out + '.named')
+        equal((killed('write', *words, '-o', out), read(out) == whole, left_over(folder('killed'))), (-signal.SIGKILL, True, []),
+              f'{name}, killed: the old file, nothing left beside it')
+        equal((alike, killed('write', *words, '-o', out + '.new'), os.path.exists(out + '.new'), left_over(folder('killed'))), (True, -signal.SIGKILL, False, []),
+              f'{name}, killed: no new file, nothing left')
+        equal((killed('write,names', *words, '-o', out), read(out) == whole, left_over(folder('killed'))), (-signal.SIGKILL, True, [LEFT]),
+              f'{name}, killed where every file has a name: it is left')
+        with open(folder('killed/.cg-analyze.1'), 'w') as other:  # another one writes it
+            fcntl.flock(other, fcntl.LOCK_EX)
+            equal((killed('write,names', *words, '-o', out), sorted(left_over(folder('killed')))), (-signal.SIGKILL, [LEFT, '.cg-analyze.1']),
+                  f'{name}, killed twice: the one has removed what the other left')
+        equal((killed('names', *words, '-o', out), read(out) == whole, left_over(folder('killed'))), (0, True, ['.cg-analyze.1']),
+              f'{name}: so has the next run')
+        os.unlink(folder('killed/.cg-analyze.1'))
+    trace = folder.put('killed/t.jsonl', region())
+    equal((killed('write', 'index', trace), killed('write,names', 'index', trace), sorted(os.listdir(folder('killed'))).count('t.jsonl.cgx'), left_over(folder('killed'))),
+          (-signal.SIGKILL, -signal.SIGKILL, 0, [LEFT]), 'index, killed: no index, and nothing left where files need no name')
+    equal((killed('names', 'index', trace), left_over(folder('killed')), os.path.exists(trace + '.cgx')), (0, [], True), 'index: the next run removes what was left')
 done()
