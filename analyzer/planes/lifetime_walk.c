@@ -59,25 +59,31 @@ static u128 live_over(const struct lifetime_walk *walk, const struct lifetime_su
     return live;
 }
 
-/* What the records of one time, from *at on, allocate and free in the subtree. */
+/* What a record allocates and frees in the subtree. */
 struct step {
     u128 added, freed;
 };
-static struct step take_step(const struct lifetime_walk *walk, const struct lifetime_subtree *subtree,
-                             size_t *at)
+static inline struct step step_of(const struct lifetime_walk *walk, const struct lifetime_subtree *subtree,
+                                  uint32_t row)
 {
     const struct cg_memory *records = &walk->trace->memory;
-    struct step step = {0, 0};
-    uint64_t time = time_at(walk, *at);
-    do {
-        uint32_t row = ordered_row(walk->memory->order, *at);
-        bool inside = walk->place[row] - subtree->first < subtree->last - subtree->first;
-        uint64_t bytes = inside ? records->bytes[row] : 0;
-        if (records->action[row] == CG_ACTION_ALLOC)
-            step.added += bytes;
-        else
-            step.freed += bytes;
-    } while (++*at < records->rows && time_at(walk, *at) == time);
+    bool inside = walk->place[row] - subtree->first < subtree->last - subtree->first;
+    uint64_t bytes = inside ? records->bytes[row] : 0;
+    bool alloc = records->action[row] == CG_ACTION_ALLOC;
+    return (struct step){alloc ? bytes : 0, alloc ? 0 : bytes};
+}
+
+/* The same of all records of one time, from *at on, and moves *at behind them. */
+static inline struct step take_step(const struct lifetime_walk *walk, const struct lifetime_subtree *subtree,
+                                    uint64_t time, size_t *at)
+{
+    size_t rows = walk->trace->memory.rows;
+    struct step step = step_of(walk, subtree, ordered_row(walk->memory->order, *at));
+    while (++*at < rows && time_at(walk, *at) == time) {
+        struct step next = step_of(walk, subtree, ordered_row(walk->memory->order, *at));
+        step.added += next.added;
+        step.freed += next.freed;
+    }
     return step;
 }
 
@@ -89,15 +95,15 @@ struct lifetime_sweep lifetime_walk_sweep(const struct lifetime_walk *walk,
     size_t rows = walk->trace->memory.rows, at = find_record(walk, start, true);
     u128 live = at > 0 ? live_over(walk, subtree, start + 1, start) : 0;
     u128 peak = live, sum = live;
-    while (at < rows && time_at(walk, at) < end) {
-        struct step step = take_step(walk, subtree, &at);
+    for (uint64_t time; at < rows && (time = time_at(walk, at)) < end;) {
+        struct step step = take_step(walk, subtree, time, &at);
         live = (live > step.freed ? live - step.freed : 0) + step.added;
         sum = sum + step.added - step.freed;
         if (live > peak) peak = live;
     }
     /* What ends exactly at the end is not residual; what also begins there was never counted. */
     struct step last = {0, 0};
-    if (at < rows && time_at(walk, at) == end) last = take_step(walk, subtree, &at);
+    if (at < rows && time_at(walk, at) == end) last = take_step(walk, subtree, end, &at);
     if (end == UINT64_MAX)
         sum = 0;
     else if (last.added > 0 && last.freed > 0)
