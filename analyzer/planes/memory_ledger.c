@@ -12,8 +12,10 @@ struct maker {
     const struct cg_trace *trace;
     const struct logical_memory *memory;
     struct memory_ledger *ledger;
-    struct physical_memory samples;                       /* its order is the ledger's */
-    struct pair_map device_of;                            /* (device, 0) -> number */
+    struct physical_memory samples; /* its order is the ledger's */
+    struct pair_map device_of;      /* (device, 0) -> number */
+    cg_str last_device;             /* what device_number() said last */
+    uint32_t last_number;
     unsigned __int128 *live, *live_pool, *live_framework; /* by device */
     bool *has_drivers;   /* by device: the trace has storages of the driver there */
     uint64_t *ends;      /* of lifetimes */
@@ -52,13 +54,24 @@ static bool make_devices(struct maker *maker, cg_str wanted)
     return true;
 }
 
+/* The device's number in the ledger; CG_NONE: it is not there. Mostly it is the one of the record before. */
+static uint32_t device_number(struct maker *maker, cg_str device)
+{
+    if (device != maker->last_device) {
+        const struct pair_entry *entry = pair_map_find(&maker->device_of, device, 0);
+        maker->last_device = device;
+        maker->last_number = entry ? entry->value : CG_NONE;
+    }
+    return maker->last_number;
+}
+
 static void find_drivers(struct maker *maker)
 {
     for (size_t i = 0; i < maker->memory->lifetime_count; i++) {
         uint32_t row = maker->memory->lifetimes[i].row;
-        const struct pair_entry *device =
-            pair_map_find(&maker->device_of, maker->trace->memory.device[row], 0);
-        if (device && storage_is_drivers(maker->trace, row)) maker->has_drivers[device->value] = true;
+        if (!storage_is_drivers(maker->trace, row)) continue;
+        uint32_t device = device_number(maker, maker->trace->memory.device[row]);
+        if (device != CG_NONE) maker->has_drivers[device] = true;
     }
 }
 
@@ -76,14 +89,14 @@ static void count_storage(struct maker *maker, const struct lifetime *lifetime, 
 {
     const struct cg_memory *records = &maker->trace->memory;
     uint32_t row = lifetime->row;
-    const struct pair_entry *device = pair_map_find(&maker->device_of, records->device[row], 0);
-    if (!device) return;
+    uint32_t device = device_number(maker, records->device[row]);
+    if (device == CG_NONE) return;
     bool pool = maker->pool != CG_ABSENT && records->memory_kind[row] == maker->pool;
     unsigned __int128 bytes = records->bytes[row];
-    maker->live[device->value] += begins ? bytes : -bytes;
-    if (pool) maker->live_pool[device->value] += begins ? bytes : -bytes;
-    if (maker->has_drivers[device->value] && !storage_is_drivers(maker->trace, row))
-        maker->live_framework[device->value] += begins ? bytes : -bytes;
+    maker->live[device] += begins ? bytes : -bytes;
+    if (pool) maker->live_pool[device] += begins ? bytes : -bytes;
+    if (maker->has_drivers[device] && !storage_is_drivers(maker->trace, row))
+        maker->live_framework[device] += begins ? bytes : -bytes;
 }
 
 /* Everything up to this time has happened. A storage ends after it begins: begins are counted first. */
@@ -138,18 +151,18 @@ static bool make_rows(struct maker *maker, const uint8_t *left_out)
     if (!ledger->rows) return false;
     for (size_t place = 0; place < samples->rows; place++) {
         uint32_t sample = ordered_row(maker->samples.order, place);
-        const struct pair_entry *device = pair_map_find(&maker->device_of, samples->device[sample], 0);
-        if (!device || (left_out && left_out[sample])) continue;
-        struct ledger_device *counts = &ledger->devices[device->value];
+        uint32_t device = device_number(maker, samples->device[sample]);
+        if (device == CG_NONE || (left_out && left_out[sample])) continue;
+        struct ledger_device *counts = &ledger->devices[device];
         counts->samples++;
         counts->with_used += samples->used_bytes_set[sample];
         counts->with_reserved += samples->reserved_bytes_set[sample];
         advance(maker, samples->timestamp_ns[sample]);
         struct ledger_row row = {.sample = sample,
-                                 .device = device->value,
-                                 .logical_bytes = clamp(maker->live[device->value]),
-                                 .logical_pool_bytes = clamp(maker->live_pool[device->value]),
-                                 .framework_bytes = clamp(maker->live_framework[device->value])};
+                                 .device = device,
+                                 .logical_bytes = clamp(maker->live[device]),
+                                 .logical_pool_bytes = clamp(maker->live_pool[device]),
+                                 .framework_bytes = clamp(maker->live_framework[device])};
         settle(maker->trace, &row);
         ledger->rows[ledger->count] = row;
         note_most(maker, (uint32_t)ledger->count++);
