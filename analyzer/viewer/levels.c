@@ -2,9 +2,16 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/planes/array.h"
 #include "analyzer/trace/jobs.h"
+
+/* A slice that stands for `count` ones, whose durations sum to `sum`. */
+struct level_entry {
+    uint32_t slice, count;
+    uint64_t sum;
+};
 
 enum { COARSEST = 2048, FACTOR = 4 };
 
@@ -53,72 +60,51 @@ void levels_choose(const struct slices *slices, const struct level_base *base, s
 
 /* ---- reduction ---- */
 
-static bool same_level(const struct level *a, const struct level *b)
+/* The entries of a level, of all lanes, one after the other. */
+struct reduced {
+    struct level_entry *entries;
+    size_t *lane_first;
+};
+
+static void reduced_free(struct reduced *reduced)
 {
-    return a->merged == b->merged && (!a->merged || a->bits == b->bits);
+    free(reduced->entries);
+    free(reduced->lane_first);
 }
 
-/* Level 0, which the base then holds. */
-static bool reduce_first(const struct slices *slices, const struct level *level, struct level_base *base)
+static bool reduce_first(const struct slices *slices, const struct level *level, struct reduced *reduced)
 {
-    if (base->entries && same_level(&base->level, level)) return true;
-    level_base_free(base);
-    base->entries = array_raw(level->entries, sizeof *base->entries);
-    base->lane_first = array_zeroed(slices->lane_count + 1, sizeof *base->lane_first);
-    base->level = *level;
-    if (!base->entries || !base->lane_first) return false;
+    *reduced = (struct reduced){array_raw(level->entries, sizeof *reduced->entries),
+                                array_zeroed(slices->lane_count + 1, sizeof(size_t))};
+    if (!reduced->entries || !reduced->lane_first) return false;
     size_t used = 0;
     for (size_t lane = 0; lane < slices->lane_count; lane++) {
-        size_t begin = base->lane_first[lane] = used;
+        size_t begin = reduced->lane_first[lane] = used;
         for (size_t i = slices->lane_first[lane]; i < slices->lane_first[lane + 1]; i++) {
             const struct slice *slice = &slices->list[i];
-            struct level_entry *last = used > begin ? &base->entries[used - 1] : NULL;
+            struct level_entry *last = used > begin ? &reduced->entries[used - 1] : NULL;
             const struct slice *stands = last ? &slices->list[last->slice] : NULL;
             if (level->merged && last && stands->start >> level->bits == slice->start >> level->bits) {
                 last->count++;
                 last->sum = cg_sat_add(last->sum, slice->duration);
                 if (slice->duration > stands->duration) last->slice = (uint32_t)i;
             } else {
-                base->entries[used++] = (struct level_entry){(uint32_t)i, 1, slice->duration};
+                reduced->entries[used++] = (struct level_entry){(uint32_t)i, 1, slice->duration};
             }
         }
     }
-    base->lane_first[slices->lane_count] = used;
+    reduced->lane_first[slices->lane_count] = used;
     return true;
 }
 
-bool level_base_make(const struct slices *slices, size_t most, struct level_base *base)
-{
-    struct levels levels;
-    *base = (struct level_base){0};
-    count_borders(slices, base->borders);
-    levels_choose(slices, base, most, &levels);
-    return reduce_first(slices, &levels.list[0], base);
-}
-
-void level_base_free(struct level_base *base)
-{
-    free(base->entries);
-    free(base->lane_first);
-    base->entries = NULL;
-    base->lane_first = NULL;
-}
-
-/* Another level while it is made. */
-struct reduced {
-    struct level_entry *entries;
-    size_t *lane_first;
-};
-
-/* The next level from the one before, which may be the same arrays. */
-static void reduce_further(const struct slices *slices, unsigned bits, struct reduced before,
-                           struct reduced *reduced)
+/* The next level from the one before, in place. */
+static void reduce_further(const struct slices *slices, unsigned bits, struct reduced *reduced)
 {
     size_t used = 0, from = 0;
     for (size_t lane = 0; lane < slices->lane_count; lane++) {
-        size_t to = before.lane_first[lane + 1], begin = used;
+        size_t to = reduced->lane_first[lane + 1], begin = used;
         for (; from < to; from++) {
-            struct level_entry entry = before.entries[from];
+            struct level_entry entry = reduced->entries[from];
             struct level_entry *last = used > begin ? &reduced->entries[used - 1] : NULL;
             const struct slice *stands = last ? &slices->list[last->slice] : NULL;
             if (last && stands->start >> bits == slices->list[entry.slice].start >> bits) {
@@ -138,35 +124,35 @@ static void reduce_further(const struct slices *slices, unsigned bits, struct re
 
 enum { ENTRIES, START, DURATION, NAME, MORE, REST, ROW, LEVEL_COLUMNS };
 
-/* What levels are packed from. */
-struct level_pack {
-    const struct cg_trace *trace;
-    const struct slices *slices;
-    const struct levels *levels;
-    const struct level_base *base;
-    struct names *names;
-    struct parts first, finest, further; /* level 0, its details, the other levels */
+/* A name, which becomes a number of the page's table when that is made, and a bit that goes with it. */
+struct level_name {
+    cg_str name;
+    bool op;
+};
+/* A level but for the column of names. */
+struct level_columns {
+    struct buffer columns[LEVEL_COLUMNS];
+    struct level_name *names;
+    size_t count;
 };
 
-static void pack_entry(const struct slices *slices, const struct level_entry *entry,
-                       const struct slice *before, uint32_t name, struct buffer *columns)
+static void make_entry(const struct slices *slices, const struct level_entry *entry,
+                       const struct slice *before, struct buffer *columns)
 {
     const struct slice *slice = &slices->list[entry->slice];
     buffer_number(&columns[START], slice->start - before->start);
     buffer_number(&columns[DURATION], slice->duration);
-    buffer_number(&columns[NAME], (uint64_t)name << 1 | (slice->kind == SLICE_OP));
     buffer_number(&columns[MORE], entry->count - 1);
     if (entry->count > 1) buffer_number(&columns[REST], entry->sum - slice->duration);
     buffer_step(&columns[ROW], before->row, slice->row);
 }
 
-/* Level 0 brings the names into use; the slices of all others are among its own. */
-static bool pack_level(struct level_pack *pack, struct reduced reduced, size_t number, struct parts *parts)
+static bool make_level(const struct cg_trace *trace, const struct slices *slices,
+                       const struct reduced *reduced, struct level_columns *level)
 {
-    const struct slices *slices = pack->slices;
-    struct buffer columns[LEVEL_COLUMNS] = {0};
     const struct track *track = slices->tracks;
-    char name[24];
+    level->names = array_raw(reduced->lane_first[slices->lane_count], sizeof *level->names);
+    if (!level->names) return false;
     for (size_t lane = 0; lane < slices->lane_count; lane++) {
         if (lane >= track->first_lane + track->lanes) track++;
         /* Of a device clock, which may count from anywhere, times are told from its first slice on: a number
@@ -174,17 +160,16 @@ static bool pack_level(struct level_pack *pack, struct reduced reduced, size_t n
         struct slice origin = {.start =
                                    track->device == CG_ABSENT ? 0 : slices->clocks[track->clock].first_ns};
         const struct slice *before = &origin;
-        buffer_number(&columns[ENTRIES], reduced.lane_first[lane + 1] - reduced.lane_first[lane]);
-        for (size_t i = reduced.lane_first[lane]; i < reduced.lane_first[lane + 1]; i++) {
-            const struct slice *slice = &slices->list[reduced.entries[i].slice];
-            cg_str text = slice_name(pack->trace, slices, slice);
-            pack_entry(slices, &reduced.entries[i], before,
-                       number == 0 ? names_use(pack->names, text) : names_number(pack->names, text), columns);
+        buffer_number(&level->columns[ENTRIES], reduced->lane_first[lane + 1] - reduced->lane_first[lane]);
+        for (size_t i = reduced->lane_first[lane]; i < reduced->lane_first[lane + 1]; i++) {
+            const struct slice *slice = &slices->list[reduced->entries[i].slice];
+            make_entry(slices, &reduced->entries[i], before, level->columns);
+            level->names[level->count++] =
+                (struct level_name){slice_name(trace, slices, slice), slice->kind == SLICE_OP};
             before = slice;
         }
     }
-    snprintf(name, sizeof name, "level-%zu", number);
-    return parts_add_columns(parts, name, columns, LEVEL_COLUMNS);
+    return true;
 }
 
 /* What level 0 tells of a slice beyond its bar: a column of each kind has one value for each slice of that
@@ -202,8 +187,11 @@ enum {
     DETAIL_COLUMNS
 };
 
+/* But for the column of entry points. */
 struct details {
     struct buffer columns[DETAIL_COLUMNS];
+    cg_str *apis;
+    size_t api_count;
     struct cg_text last_id;
     uint64_t parent, op_span, issuer, issued_at;
 };
@@ -215,8 +203,8 @@ static void detail_step(struct details *details, unsigned column, uint64_t *last
 }
 
 /* Rows are written as row + 1; 0 is none. */
-static void pack_details(const struct cg_trace *trace, const struct slices *slices, const struct slice *slice,
-                         struct names *names, struct details *details)
+static void add_details(const struct cg_trace *trace, const struct slices *slices, const struct slice *slice,
+                        struct details *details)
 {
     const struct cg_ops *ops = &trace->op;
     const struct cg_device_intervals *intervals = &trace->device_interval;
@@ -230,7 +218,7 @@ static void pack_details(const struct cg_trace *trace, const struct slices *slic
     case SLICE_OP:
         buffer_number(&details->columns[OP_BYTES], ops->bytes_set[row] ? ops->bytes[row] + 1 : 0);
         buffer_number(&details->columns[OP_ERROR], ops->error_set[row] ? ops->error[row] + 1 : 0);
-        buffer_number(&details->columns[OP_API], names_use(names, ops->api[row]));
+        details->apis[details->api_count++] = ops->api[row];
         detail_step(details, OP_SPAN, &details->op_span, trace_span(trace, ops->span_id[row]) + UINT32_C(1));
         break;
     default:
@@ -243,59 +231,153 @@ static void pack_details(const struct cg_trace *trace, const struct slices *slic
     }
 }
 
-/* ---- jobs ---- */
-
-static bool pack_first(void *context)
+static bool make_details(const struct cg_trace *trace, const struct slices *slices,
+                         const struct reduced *reduced, struct details *details)
 {
-    struct level_pack *pack = context;
-    return part_pack(&pack->first.list[0]);
+    size_t count = reduced->lane_first[slices->lane_count], ops = 0;
+    for (size_t i = 0; i < count; i++)
+        ops += slices->list[reduced->entries[i].slice].kind == SLICE_OP;
+    details->apis = array_raw(ops, sizeof *details->apis);
+    for (size_t i = 0; details->apis && i < count; i++)
+        add_details(trace, slices, &slices->list[reduced->entries[i].slice], details);
+    return details->apis != NULL;
 }
 
-static bool pack_finest(void *context)
-{
-    struct level_pack *pack = context;
-    const struct level_base *base = pack->base;
-    struct details details = {0};
-    for (size_t i = 0; i < base->lane_first[pack->slices->lane_count]; i++)
-        pack_details(pack->trace, pack->slices, &pack->slices->list[base->entries[i].slice], pack->names,
-                     &details);
-    return parts_add_columns(&pack->finest, "details", details.columns, DETAIL_COLUMNS) &&
-           part_pack(&pack->finest.list[0]);
-}
+/* ---- the levels that follow from one finest level, all but the numbers of names ---- */
 
-static bool pack_further(void *context)
+struct level_set {
+    struct level finest;
+    struct level_columns levels[LEVELS_MAX];
+    struct details details;
+};
+
+static void level_set_free(struct level_set *set)
 {
-    struct level_pack *pack = context;
-    const struct levels *levels = pack->levels;
-    struct reduced before = {pack->base->entries, pack->base->lane_first};
-    struct reduced reduced = {
-        array_raw(levels->count > 1 ? levels->list[1].entries : 0, sizeof *reduced.entries),
-        array_zeroed(pack->slices->lane_count + 1, sizeof *reduced.lane_first)};
-    bool good = reduced.entries && reduced.lane_first;
-    for (size_t i = 1; i < levels->count && good; i++) {
-        reduce_further(pack->slices, levels->list[i].bits, before, &reduced);
-        before = reduced;
-        good = pack_level(pack, reduced, i, &pack->further) && part_pack(&pack->further.list[i - 1]);
+    for (size_t i = 0; set && i < LEVELS_MAX; i++) {
+        for (unsigned column = 0; column < LEVEL_COLUMNS; column++)
+            buffer_free(&set->levels[i].columns[column]);
+        free(set->levels[i].names);
     }
-    free(reduced.entries);
-    free(reduced.lane_first);
+    for (unsigned column = 0; set && column < DETAIL_COLUMNS; column++)
+        buffer_free(&set->details.columns[column]);
+    if (set) free(set->details.apis);
+    free(set);
+}
+
+static struct level_set *level_set_make(const struct cg_trace *trace, const struct slices *slices,
+                                        const struct levels *levels)
+{
+    struct level_set *set = array_zeroed(1, sizeof *set);
+    struct reduced reduced = {0};
+    bool good = set && reduce_first(slices, &levels->list[0], &reduced) &&
+                make_level(trace, slices, &reduced, &set->levels[0]) &&
+                make_details(trace, slices, &reduced, &set->details);
+    for (size_t i = 1; i < levels->count && good; i++) {
+        reduce_further(slices, levels->list[i].bits, &reduced);
+        good = make_level(trace, slices, &reduced, &set->levels[i]);
+    }
+    reduced_free(&reduced);
+    if (good) {
+        set->finest = levels->list[0];
+        return set;
+    }
+    level_set_free(set);
+    return NULL;
+}
+
+/* The set that the levels are, which the base then holds. */
+static bool find_set(const struct cg_trace *trace, const struct slices *slices, const struct levels *levels,
+                     struct level_base *base)
+{
+    const struct level *finest = &levels->list[0], *held = base->set ? &base->set->finest : NULL;
+    if (held && held->merged == finest->merged && (!held->merged || held->bits == finest->bits)) return true;
+    level_base_free(base);
+    base->set = level_set_make(trace, slices, levels);
+    return base->set != NULL;
+}
+
+bool level_base_make(const struct cg_trace *trace, const struct slices *slices, size_t most,
+                     struct level_base *base)
+{
+    struct levels levels;
+    *base = (struct level_base){0};
+    count_borders(slices, base->borders);
+    levels_choose(slices, base, most, &levels);
+    return find_set(trace, slices, &levels, base);
+}
+
+void level_base_free(struct level_base *base)
+{
+    level_set_free(base->set);
+    base->set = NULL;
+}
+
+/* ---- packing ---- */
+
+/* A part that is made of columns and of the one that is made last. */
+struct level_part {
+    char name[24];
+    const struct buffer *columns;
+    unsigned count, last;
+    struct buffer last_column;
+    const struct level_columns *level; /* whose names are to be numbered yet; NULL: they are */
+    const struct names *names;
+    struct parts made;
+};
+
+static bool pack_level_part(void *context)
+{
+    struct level_part *part = context;
+    struct buffer columns[DETAIL_COLUMNS];
+    _Static_assert((int)LEVEL_COLUMNS <= (int)DETAIL_COLUMNS, "the columns of a level have room");
+    for (size_t i = 0; part->level && i < part->level->count; i++)
+        buffer_number(&part->last_column, (uint64_t)names_number(part->names, part->level->names[i].name)
+                                                  << 1 |
+                                              part->level->names[i].op);
+    memcpy(columns, part->columns, part->count * sizeof *columns);
+    columns[part->last] = part->last_column;
+    bool good =
+        parts_add_copies(&part->made, part->name, columns, part->count) && part_pack(&part->made.list[0]);
+    buffer_free(&part->last_column);
     return good;
+}
+
+/* Level 0 brings its names into use, then the details theirs; the slices of all other levels are among those
+ * of level 0. */
+static void use_names(const struct level_set *set, struct names *names, struct buffer *level,
+                      struct buffer *details)
+{
+    for (size_t i = 0; i < set->levels[0].count; i++)
+        buffer_number(level, (uint64_t)names_use(names, set->levels[0].names[i].name) << 1 |
+                                 set->levels[0].names[i].op);
+    for (size_t i = 0; i < set->details.api_count; i++)
+        buffer_number(details, names_use(names, set->details.apis[i]));
 }
 
 bool levels_pack(const struct cg_trace *trace, const struct slices *slices, const struct levels *levels,
                  struct level_base *base, struct names *names, struct parts *parts, unsigned threads)
 {
-    struct level_pack pack = {
-        .trace = trace, .slices = slices, .levels = levels, .base = base, .names = names};
-    struct job jobs[] = {{.run = pack_first, .context = &pack},
-                         {.run = pack_finest, .context = &pack},
-                         {.run = pack_further, .context = &pack}};
-    bool good = reduce_first(slices, &levels->list[0], base) &&
-                pack_level(&pack, (struct reduced){base->entries, base->lane_first}, 0, &pack.first) &&
-                jobs_run(jobs, sizeof jobs / sizeof *jobs, threads) && parts_move(parts, &pack.first) &&
-                parts_move(parts, &pack.finest) && parts_move(parts, &pack.further);
-    parts_free(&pack.first);
-    parts_free(&pack.finest);
-    parts_free(&pack.further);
+    struct level_part made[LEVELS_MAX + 1] = {0};
+    struct job jobs[LEVELS_MAX + 1];
+    size_t count = levels->count + 1; /* the second one are the details */
+    if (!find_set(trace, slices, levels, base)) return false;
+    for (size_t i = 0; i < count; i++) {
+        size_t number = i > 1 ? i - 1 : 0;
+        made[i] = (struct level_part){.columns = base->set->levels[number].columns,
+                                      .count = LEVEL_COLUMNS,
+                                      .last = NAME,
+                                      .level = i > 1 ? &base->set->levels[number] : NULL,
+                                      .names = names};
+        snprintf(made[i].name, sizeof made[i].name, "level-%zu", number);
+        jobs[i] = (struct job){.run = pack_level_part, .context = &made[i]};
+    }
+    made[1] = (struct level_part){
+        .name = "details", .columns = base->set->details.columns, .count = DETAIL_COLUMNS, .last = OP_API};
+    use_names(base->set, names, &made[0].last_column, &made[1].last_column);
+    bool good = jobs_run(jobs, count, threads);
+    for (size_t i = 0; i < count; i++) {
+        good = good && parts_move(parts, &made[i].made);
+        parts_free(&made[i].made);
+    }
     return good;
 }

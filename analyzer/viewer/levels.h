@@ -20,23 +20,17 @@ struct levels {
     size_t count;
 };
 
-/* A slice that stands for `count` ones, whose durations sum to `sum`. */
-struct level_entry {
-    uint32_t slice, count;
-    uint64_t sum;
-};
-/* What every choice of levels begins with, and the finest level of one of them. Zeroed is none. */
+/* What every choice of levels begins with, and the levels of one of them, all but their names. */
 struct level_base {
     size_t borders[65]; /* by bits: how many slices begin in another bucket of 2^(bits - 1) ns than the one
                            before */
-    struct level level;
-    struct level_entry *entries; /* of all lanes, one after the other */
-    size_t *lane_first;
+    struct level_set *set;
 };
 
-/* With the finest level that is chosen for `most` entries: for as many, or nearly, levels_pack() finds it
- * made. False when memory is short. */
-bool level_base_make(const struct slices *slices, size_t most, struct level_base *base);
+/* With the levels that are chosen for `most` entries: for as many, or nearly, levels_pack() finds them made.
+ * False when memory is short. */
+bool level_base_make(const struct cg_trace *trace, const struct slices *slices, size_t most,
+                     struct level_base *base);
 void level_base_free(struct level_base *base);
 /* Chooses the levels, the finest with at most `most` entries where that can be had. */
 void levels_choose(const struct slices *slices, const struct level_base *base, size_t most,

@@ -72,18 +72,29 @@ bool parts_pack(struct parts *parts, unsigned threads)
     return good;
 }
 
-bool parts_add_columns(struct parts *parts, const char *name, struct buffer *columns, size_t count)
+bool parts_add_copies(struct parts *parts, const char *name, const struct buffer *columns, size_t count)
 {
     struct buffer raw = {0};
+    size_t sum = 0;
     buffer_number(&raw, count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         buffer_number(&raw, columns[i].used);
+        sum += columns[i].used;
+    }
+    buffer_reserve(&raw, sum);
     for (size_t i = 0; i < count; i++) {
         raw.failed |= columns[i].failed;
         buffer_add(&raw, columns[i].bytes, columns[i].used);
-        buffer_free(&columns[i]);
     }
     return parts_add(parts, name, &raw);
+}
+
+bool parts_add_columns(struct parts *parts, const char *name, struct buffer *columns, size_t count)
+{
+    bool good = parts_add_copies(parts, name, columns, count);
+    for (size_t i = 0; i < count; i++)
+        buffer_free(&columns[i]);
+    return good;
 }
 
 uint64_t part_size(const struct part *part)

@@ -21,6 +21,8 @@ struct parts {
 bool parts_add(struct parts *parts, const char *name, struct buffer *raw);
 /* The same of columns: their number, the length of each, then their bytes; all are given back. */
 bool parts_add_columns(struct parts *parts, const char *name, struct buffer *columns, size_t count);
+/* The same, and the columns stay. */
+bool parts_add_copies(struct parts *parts, const char *name, const struct buffer *columns, size_t count);
 /* Packs a part, so that only what is packed stays; false when memory is short. */
 bool part_pack(struct part *part);
 /* Packs those that are not yet, on so many threads (analyzer/trace/jobs.h). */

@@ -32,7 +32,7 @@ struct viewer_draft *viewer_draft_make(const struct cg_trace *trace, uint64_t ma
     uint64_t room = cg_sat_sub(max_size - max_size / 16, page_size());
     if (draft && slices_make(trace, &draft->slices) && costs_make(trace, &draft->slices, &draft->costs) &&
         feeds_make(trace, &draft->feeds) &&
-        level_base_make(&draft->slices, room / ENTRY_BYTES + 1, &draft->base))
+        level_base_make(trace, &draft->slices, room / ENTRY_BYTES + 1, &draft->base))
         return draft;
     viewer_draft_free(draft);
     return NULL;
