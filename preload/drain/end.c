@@ -225,11 +225,8 @@ static int write_meta(void)
 
 static uint64_t stacks_ns(void)
 {
-    uint32_t rings = atomic_load_explicit(&session.header->rings_used, memory_order_acquire);
-    uint64_t ticks = 0;
+    uint64_t ticks = peers_stack_ticks() - session.stack_ticks;
 
-    for (uint32_t i = 0; i < rings; i++)
-        ticks += atomic_load_explicit(&session.views[i].stack_ticks, memory_order_relaxed);
     return cap_ns(&writer.state.clock, writer.state.clock.tick0 + ticks);
 }
 

@@ -321,6 +321,7 @@ const char *session_open(const struct capture_request *request, const struct cap
     begin_time();
     record_device_reset(generation, &session.header->clock);
     session.generation = generation;
+    session.stack_ticks = peers_stack_ticks();
     /* The opener's open ranges may begin in its ring now; other threads join when the state says so. */
     atomic_store_explicit(&record_page->generation, generation, memory_order_relaxed);
     if (thread) ring_acquire(thread, generation, true);

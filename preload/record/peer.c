@@ -109,7 +109,7 @@ static bool is_gone(int32_t tid)
 static void look_at(struct record_peer *peer)
 {
     lock_take(&peer->lock);
-    if (peer->tid && peer->depth > 0 && is_gone(peer->tid)) peer->tid = 0;
+    if (peer->tid && is_gone(peer->tid)) peer->tid = 0;
     cursor.depth = cursor.at = 0;
     cursor.parent = session.region.outside;
     cursor.tid = peer->tid;
@@ -120,6 +120,15 @@ static void look_at(struct record_peer *peer)
         memcpy(cursor.stack, peer->stack, cursor.depth * sizeof *cursor.stack);
     }
     lock_give(&peer->lock);
+}
+
+uint64_t peers_stack_ticks(void)
+{
+    uint64_t ticks = 0;
+
+    for (struct record_peer *peer = peer_first(); peer; peer = peer->next)
+        ticks += atomic_load_explicit(&peer->stack_ticks, memory_order_relaxed);
+    return ticks;
 }
 
 bool peers_next(struct cap_record *record, uint64_t end_tick, int32_t *tid)

@@ -174,8 +174,8 @@ static uint32_t stack_of(const struct record_call *call)
     uint32_t stack = stacks_here();
 
     if (!call->outside) {
-        _Atomic uint64_t *spent = &session.views[call->thread->ring_index].stack_ticks;
-        /* Of this thread alone; others only read it. */
+        /* Of this thread alone; others only read it. Not the ring's: the session may end under the call. */
+        _Atomic uint64_t *spent = &call->thread->peer->stack_ticks;
         atomic_store_explicit(spent,
                               atomic_load_explicit(spent, memory_order_relaxed) + record_tick() - begin,
                               memory_order_relaxed);

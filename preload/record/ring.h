@@ -117,9 +117,10 @@ struct record_peer {
      * read then. */
     _Atomic uint32_t lock;
     uint64_t generation; /* the last session that it has joined */
-    int32_t tid;         /* 0: nobody's */
+    _Atomic int32_t tid; /* 0: nobody's */
     bool ours;           /* not a thread of the program's */
     uint32_t depth;
+    _Atomic uint64_t stack_ticks; /* the owner's: what its stacks have cost, in all sessions */
     struct record_peer *next;
     struct record_open_span stack[RECORD_DEPTH_MAX]; /* depth of them are open */
 };

@@ -22,7 +22,6 @@ struct ring_view {
     struct record_open_span *open; /* the writer's: spans begun and written, not ended; open_depth of them */
     _Atomic bool populated;        /* all of its pages are there */
     uint64_t drained;              /* the writer's: slots that it has formatted */
-    _Atomic uint64_t stack_ticks;  /* the owner's: what its stacks have cost */
 };
 
 struct session_device {
@@ -91,6 +90,7 @@ struct session {
         rate_known; /* the clock's rate is for good: a time in nanoseconds that is told now stays right */
     _Atomic uint64_t lost_type[CAP_TYPE_COUNT]; /* dropped for want of room or not written, by type */
     uint64_t fixed_ns;                          /* time spent on opening */
+    uint64_t stack_ticks;                       /* peers_stack_ticks() at its beginning */
     uint32_t record_ns_1024;                    /* cost of one record, 1024ths of a nanosecond */
 
     char trace_path[1024];
@@ -179,6 +179,8 @@ bool ranges_next(struct cap_record *record, uint64_t end_tick, int32_t *tid);
 /* The same of the open ranges of threads that have not joined this session. */
 void peers_rewind(void);
 bool peers_next(struct cap_record *record, uint64_t end_tick, int32_t *tid);
+/* What the stacks of all threads have cost since the process began, in ticks. */
+uint64_t peers_stack_ticks(void);
 
 /* names.c. Names may be added from now on; part of opening. */
 void names_reset(void);

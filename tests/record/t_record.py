@@ -20,6 +20,7 @@ class Run:
         self.folder = folder or tempfile.mkdtemp(prefix='cgtrace-record-')
         env = {k: v for k, v in os.environ.items() if not k.startswith('CGTRACE_')}
         env.pop('RANK', None)
+        env.setdefault('TSAN_OPTIONS', 'die_after_fork=0')  # the child has a writer of its own
         env.update({f'CGTRACE_{k}': v for k, v in settings.items()})
         done_ = subprocess.run([DRIVE, *map(str, command)], cwd=self.folder, env=env, capture_output=True, timeout=300,
                                preexec_fn=limits)
