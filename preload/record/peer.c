@@ -49,6 +49,8 @@ bool peer_take(struct record_thread *thread)
         peer->ours = thread->ours;
         peer->depth = 0;
         peer->generation = 0;
+        /* Its frames were of another thread's stack. */
+        peer->last_stack.frames[0].count = peer->last_stack.frames[1].count = 0;
         lock_give(&peer->lock);
         thread->peer = peer;
     }

@@ -171,7 +171,7 @@ static inline void fill(struct cap_record *slot, const struct record_call *call,
 static uint32_t stack_of(const struct record_call *call)
 {
     uint64_t begin = record_tick();
-    uint32_t stack = stacks_here();
+    uint32_t stack = stacks_here(call->thread);
 
     if (!call->outside) {
         /* Of this thread alone; others only read it. Not the ring's: the session may end under the call. */

@@ -15,6 +15,7 @@
 
 #include "common/capture.h"
 #include "preload/hidden.h"
+#include "preload/record/unwind.h"
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -122,6 +123,7 @@ struct record_peer {
     uint32_t depth;
     _Atomic uint64_t stack_ticks; /* the owner's: what its stacks have cost, in all sessions */
     struct record_peer *next;
+    struct unwind_last last_stack; /* of its owner alone */
     struct record_open_span stack[RECORD_DEPTH_MAX]; /* depth of them are open */
 };
 extern HIDDEN struct record_peer record_nobody; /* of threads that have none yet: written to, never read */

@@ -15,7 +15,6 @@
 #include "preload/record/unwind.h"
 
 enum {
-    OWN_MAX = 24, /* calls on the top of a stack that may have to be left out */
     NUMBER_BITS = 22,
     KEPT_BYTES = 8 << NUMBER_BITS, /* for the frames of all stacks: address space, taken page by page */
     TABLE_SLOTS = 1 << 17,
@@ -199,7 +198,7 @@ static bool look_at_modules(void)
 }
 
 /* What the addresses stand for. *steady: it will be that the next time. */
-static uint32_t resolve(void *const *addresses, int count, bool cut, bool *steady)
+static uint32_t resolve(const uintptr_t *addresses, int count, bool cut, bool *steady)
 {
     char room[sizeof(struct kept) + CAP_FRAMES_MAX * sizeof(uint64_t)] __attribute__((aligned(8)));
     struct kept *wanted = (struct kept *)(void *)room;
@@ -212,7 +211,7 @@ static uint32_t resolve(void *const *addresses, int count, bool cut, bool *stead
         return 0;
     }
     for (int i = 0; i < count; i++) {
-        uintptr_t address = (uintptr_t)addresses[i];
+        uintptr_t address = addresses[i];
         uint32_t index = modules_find(address);
         const struct module *module = modules_at(index);
 
@@ -229,23 +228,23 @@ static uint32_t resolve(void *const *addresses, int count, bool cut, bool *stead
     return keep(wanted);
 }
 
-uint32_t stacks_here(void)
+uint32_t stacks_here(struct record_thread *thread)
 {
     const uint64_t number_mask = (UINT64_C(1) << NUMBER_BITS) - 1;
-    void *addresses[1 + CAP_FRAMES_MAX + OWN_MAX];
-    int limit = (int)session.settings.stack_depth + OWN_MAX, past = errno, count;
+    int limit = (int)session.settings.stack_depth + UNWIND_OWN_MAX, past = errno, count;
     bool steady = is_steady();
+    const uintptr_t *addresses;
     uint64_t hash, known;
 
-    if (!table) return 0;
-    count = unwind_stack(addresses + 1, limit, steady);
-    addresses[0] = (void *)(uintptr_t)atomic_load_explicit(&epoch, memory_order_relaxed);
+    if (!table || !ring_peer(thread)) return 0;
+    count = unwind_stack(&thread->peer->last_stack, limit, steady, &addresses);
     /* 55 bits of it are compared: of a million stacks two are taken for one once in 70,000 runs. */
-    hash = XXH3_64bits(addresses, ((size_t)count + 1) * sizeof addresses[0]);
+    hash = XXH3_64bits(addresses, (size_t)count * sizeof addresses[0]) ^
+           atomic_load_explicit(&epoch, memory_order_relaxed) * UINT64_C(0x9e3779b97f4a7c15);
     /* Acquire: the stack was kept before its number came here. */
     known = atomic_load_explicit(&recent[hash % RECENT], memory_order_acquire);
     if (unlikely((known ^ hash) & ~number_mask || !steady)) {
-        known = (hash & ~number_mask) | resolve(addresses + 1, count, count == limit, &steady);
+        known = (hash & ~number_mask) | resolve(addresses, count, count == limit, &steady);
         if (steady) atomic_store_explicit(&recent[hash % RECENT], known, memory_order_release);
     }
     errno = past;

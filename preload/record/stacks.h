@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "preload/record/ring.h"
+
 /* Makes the stacks' place and opens the unwinder, once for the process. Where there is no memory, there are
  * no stacks. */
 void stacks_ready(void);
@@ -13,7 +15,7 @@ void stacks_ready(void);
 /* The calling thread's stack without the calls of this library, the CUDA runtime and the driver on its top:
  * its number in the process; 0: none is to be had. Takes no lock when the thread has met the stack lately;
  * allocates from the heap in a thread's first call alone; keeps errno. */
-uint32_t stacks_here(void);
+uint32_t stacks_here(struct record_thread *thread);
 
 /* From now on stacks are put into the capture file of this session. False: no room. */
 bool stacks_attach(uint64_t generation);

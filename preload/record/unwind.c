@@ -13,6 +13,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -63,7 +64,7 @@ const char *unwind_name(void)
 }
 
 struct trace {
-    void **addresses;
+    uintptr_t *addresses;
     int count, limit;
 };
 
@@ -73,7 +74,7 @@ static int add(struct context *context, void *argument)
     uintptr_t address = address_of(context);
 
     if (trace->count == trace->limit || !address) return END_OF_STACK;
-    trace->addresses[trace->count++] = (void *)address;
+    trace->addresses[trace->count++] = address;
     return GO_ON;
 }
 
@@ -110,15 +111,15 @@ static bool on_own_stack(void)
     return (uintptr_t)__builtin_frame_address(0) - own_stack.low < own_stack.bytes;
 }
 
+/* Changes with each unloading: a rule that was read before and stored behind it is not taken for one of
+ * today. */
+static _Atomic uint64_t now;
+
 #if defined(__x86_64__)
 
 /* Rules by address: address << 17 | its time << 16 | the rule's 16 bits. Overwritten when two meet. */
 enum { RULES = 1 << 14 };
 static _Atomic uint64_t rules[RULES];
-/* Changes with each unloading: a rule that was read before and stored behind it is not taken for one of
- * today. */
-static _Atomic uint64_t now;
-
 #define ADDRESS_MAX (UINT64_C(1) << 47)
 #define FRAME_MAX   (UINT64_C(1) << 26)
 
@@ -142,7 +143,8 @@ static uint64_t read_rule(uintptr_t address)
                         : (struct cfi_rule){.kind = CFI_END});
 }
 
-static inline uint64_t rule_of(uintptr_t address)
+/* *kept: it holds until unwind_forget(). */
+static inline uint64_t rule_of(uintptr_t address, bool *kept)
 {
     uint64_t time = atomic_load_explicit(&now, memory_order_relaxed) & 1;
     uint64_t key = (uint64_t)address << 17 | time << 16;
@@ -151,35 +153,61 @@ static inline uint64_t rule_of(uintptr_t address)
 
     if (unlikely((known ^ key) >> 16)) {
         known = key | read_rule(address);
-        if (code_stays(address)) atomic_store_explicit(slot, known, memory_order_relaxed);
+        *kept = code_stays(address);
+        if (*kept) atomic_store_explicit(slot, known, memory_order_relaxed);
+    } else {
+        *kept = true;
     }
     return known & 0xffff;
 }
 
-/* Walks by the rules alone; -1: one of them is not simple. */
-static __attribute__((noinline)) int walk(void **addresses, int limit)
+/* Walks by the rules alone; -1: one of them is not simple.
+ *
+ * What is above a frame follows from three registers and the words on the stack that they lead to. Where the
+ * registers are those of a frame of the last stack, its caller's frame ends where it did then; when the words
+ * there are the same too, so are the caller's registers. That takes 4 cycles a frame, where a rule, with each
+ * load waiting for the one before, takes 25. */
+static __attribute__((noinline)) int walk(const struct unwind_frames *last, struct unwind_frames *next,
+                                          int limit)
 {
+    const int last_count = last->count;
     uintptr_t address, rsp, rbp, stack_end = own_stack.low + own_stack.bytes;
-    int count = 0;
+    int count = 0, kept_count = INT_MAX, at = 0; /* at: the frame of the last stack to compare with */
+    bool same = false;                           /* the registers are those below `at` */
 
     /* The three of one moment. */
     __asm__ volatile("leaq 0f(%%rip), %0\n0:\tmovq %%rsp, %1\n\tmovq %%rbp, %2"
                      : "=&r"(address), "=&r"(rsp), "=&r"(rbp));
     while (count < limit) {
-        uint64_t rule = address < ADDRESS_MAX ? rule_of(address - 1) : 0;
-        uintptr_t end;
+        uintptr_t end; /* as in ends */
 
-        if (rule == 1) break;
-        if (unlikely(rule == 0)) return -1;
-        end = (rule & 1 ? rbp : rsp) + (rule >> 4) * 8;
-        /* Tables that are wrong lead nowhere. */
-        if (unlikely(end - rsp - 1 >= FRAME_MAX || end % 8 != 0 || end > stack_end)) break;
-        address = ((const uintptr_t *)end)[-1];
-        if (rule >> 1 & 7) rbp = *(const uintptr_t *)(end - (rule >> 1 & 7) * 8);
-        rsp = end;
+        if (likely(same)) {
+            end = last->ends[at];
+        } else {
+            bool kept = true;
+            uint64_t rule = address < ADDRESS_MAX ? rule_of(address - 1, &kept) : 0;
+
+            if (rule == 1) break;
+            if (unlikely(rule == 0)) return -1;
+            end = (rule & 1 ? rbp : rsp) + (rule >> 4) * 8;
+            /* Tables that are wrong lead nowhere. */
+            if (unlikely(end - rsp - 1 >= FRAME_MAX || end % 8 != 0 || end > stack_end)) break;
+            end |= rule >> 1 & 7;
+            if (unlikely(!kept && kept_count > count)) kept_count = count;
+            while (at < last_count && last->ends[at] < end)
+                at++;
+            same = at < last_count && last->ends[at] == end;
+        }
+        rsp = end & ~(uintptr_t)7;
+        address = ((const uintptr_t *)rsp)[-1];
+        if (end & 7) rbp = *(const uintptr_t *)(rsp - (end & 7) * 8);
         if (!address) break;
-        addresses[count++] = (void *)address;
+        same = same && last->addresses[at] == address && last->rbps[at] == rbp && ++at < last_count;
+        next->addresses[count] = address;
+        next->ends[count] = end;
+        next->rbps[count++] = rbp;
     }
+    next->count = count < kept_count ? count : kept_count;
     return count;
 }
 
@@ -191,24 +219,33 @@ void unwind_forget(void)
 }
 
 #else
-static int walk(void **addresses, int limit)
+static int walk(const struct unwind_frames *last, struct unwind_frames *next, int limit)
 {
-    (void)addresses, (void)limit;
+    (void)last, (void)next, (void)limit;
     return -1;
 }
 
-void unwind_forget(void) {}
+void unwind_forget(void)
+{
+    atomic_fetch_add_explicit(&now, 1, memory_order_relaxed);
+}
 #endif
 
-int unwind_stack(void **addresses, int limit, bool steady)
+int unwind_stack(struct unwind_last *last, int limit, bool steady, const uintptr_t **addresses)
 {
-    struct trace trace = {addresses, 0, limit};
+    struct unwind_frames *before = &last->frames[last->current], *next = &last->frames[last->current ^= 1];
+    struct trace trace = {next->addresses, 0, limit < UNWIND_MAX ? limit : UNWIND_MAX};
     sigset_t past;
     int count;
 
+    *addresses = next->addresses;
+    next->count = 0;
+    next->time = atomic_load_explicit(&now, memory_order_relaxed);
     if (!on_own_stack()) return 0;
-    count = steady && find_entry ? walk(addresses, limit) : -1;
+    if (before->time != next->time) before->count = 0;
+    count = steady && find_entry ? walk(before, next, trace.limit) : -1;
     if (count >= 0) return count;
+    next->count = 0;
     if (!backtrace_of || (looks_at_objects && !objects_hold(&past))) return 0;
     backtrace_of(add, &trace);
     if (looks_at_objects) objects_release(&past);

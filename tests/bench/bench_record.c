@@ -86,7 +86,7 @@ static __attribute__((noinline)) void under(unsigned calls, void (*run)(void))
 static void take_stacks(void)
 {
     for (int i = 0; i < COUNT; i++)
-        stacks_place(stacks_here(), session.generation);
+        stacks_place(stacks_here(&record_self), session.generation);
 }
 static void take_backtraces(void)
 {
