@@ -89,8 +89,9 @@
 #define HOOK_ALLOC_(symbol, per_thread, parameters, arguments, memory, address_, bytes_, stream_, owner_)    \
     HOOK_RECORDED(symbol, per_thread, HOOK_GROUP_ALLOC, record_enter_followed, parameters, arguments,        \
                   stream_, NOTHING,                                                                          \
-                  hook_alloc_done(&call, result, CAP_MEMORY_##memory,                                        \
-                                  result == CUDA_SUCCESS ? (uint64_t)(address_) : 0, (uint64_t)(bytes_),     \
+                  uint64_t address_made = result == CUDA_SUCCESS ? (uint64_t)(address_) : 0;                 \
+                  record_alloc_expect(address_made);                                                         \
+                  hook_alloc_done(&call, result, CAP_MEMORY_##memory, address_made, (uint64_t)(bytes_),      \
                                   on.string, result == CUDA_SUCCESS ? (uint64_t)(owner_) : 0))
 
 #define HOOK_FREE_(symbol, per_thread, parameters, arguments, address_, stream_)                             \

@@ -459,6 +459,11 @@ static void begin_storage(struct record_call *call, int result, enum cap_memory_
     if (made) keep_storage(call, &storage);
 }
 
+void record_alloc_expect(uint64_t address)
+{
+    live_expect(address);
+}
+
 void record_alloc(struct record_call *call, int result, enum cap_memory_kind kind, uint64_t address,
                   uint64_t bytes, uint32_t stream, uint64_t owner)
 {

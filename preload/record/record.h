@@ -185,6 +185,10 @@ void record_copy(struct record_call *call, int result, enum record_copy_kind kin
 void record_alloc(struct record_call *call, int result, enum cap_memory_kind kind, uint64_t address,
                   uint64_t bytes, uint32_t stream, uint64_t owner);
 
+/* An allocation has been made at this address, and will be recorded in a moment: has memory that it needs
+ * brought near. */
+void record_alloc_expect(uint64_t address);
+
 /* A free, in two steps, so that another thread may be given the address as soon as the real call has freed
  * it: record_free_begin() takes the storage out of the live table and stamps it before the real call;
  * record_free() writes it, or puts it back when the real call failed. A storage that is not in the table is

@@ -10,6 +10,7 @@
 #include "preload/drain/writer.h"
 #include "preload/record/cancel.h"
 #include "preload/record/lock.h"
+#include "preload/record/pages.h"
 #include "preload/record/record.h"
 #include "preload/record/region.h"
 #include "preload/record/session.h"
@@ -79,18 +80,6 @@ static void *map_private(size_t bytes)
     return map == MAP_FAILED ? NULL : map;
 }
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
-
-/* The pages of a ring that nobody writes to yet. */
-static void populate(char *slots, uint64_t bytes)
-{
-    if (madvise(slots, bytes, MADV_POPULATE_WRITE) == 0) return;
-    for (uint64_t at = 0; at < bytes; at += 4096)
-        *(volatile char *)(slots + at) = 0;
-}
-
 void ring_populate(void)
 {
     uint32_t used = atomic_load_explicit(&session.header->rings_used, memory_order_acquire);
@@ -116,7 +105,7 @@ static bool make_ring(uint32_t index, bool whole)
     if (!bytes || file_allocate(&session.capture, offset, bytes)) return false;
     slots = file_map(&session.capture, NULL, bytes, offset);
     if (!slots) return false;
-    populate(slots, whole || bytes < HASTE_BYTES ? bytes : HASTE_BYTES);
+    pages_bring(slots, whole || bytes < HASTE_BYTES ? bytes : HASTE_BYTES);
     open = map_private(open_bytes);
     if (!open) {
         munmap(slots, bytes);
