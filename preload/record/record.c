@@ -149,8 +149,8 @@ static void unplaced(const struct record_thread *thread, enum cap_type type)
         atomic_fetch_add_explicit(&session.lost_type[type], 1, memory_order_relaxed);
 }
 
-/* What every record of a call has; its end is now. flags: beside those of every call. */
-static inline void fill(struct cap_record *slot, const struct record_call *call, enum cap_type type,
+/* What every record of a call has; its end is now, which it gives. flags: beside those of every call. */
+static inline uint64_t fill(struct cap_record *slot, const struct record_call *call, enum cap_type type,
                         int result, unsigned flags)
 {
     uint64_t now = record_tick();
@@ -165,12 +165,13 @@ static inline void fill(struct cap_record *slot, const struct record_call *call,
                                                  .flags = (uint16_t)flags,
                                                  .result = result,
                                                  .ticks = now > call->begin ? now - call->begin : 0});
+    return now;
 }
 
-/* The stack of a call, whose record is filled: what this costs is not the call's time. 0: none. */
-static uint32_t stack_of(const struct record_call *call)
+/* The stack of a call, whose record was filled at this tick: what this costs is not the call's time. 0: none.
+ */
+static uint32_t stack_of(const struct record_call *call, uint64_t begin)
 {
-    uint64_t begin = record_tick();
     uint32_t stack = stacks_here(call->thread);
 
     if (!call->outside) {
@@ -183,9 +184,9 @@ static uint32_t stack_of(const struct record_call *call)
     return stack;
 }
 
-static inline uint32_t stack_of_alloc(const struct record_call *call)
+static inline uint32_t stack_of_alloc(const struct record_call *call, uint64_t begin)
 {
-    return session.settings.stacks == CG_STACKS_OFF ? 0 : stack_of(call);
+    return session.settings.stacks == CG_STACKS_OFF ? 0 : stack_of(call, begin);
 }
 
 /* The same of what is no allocation, as its number in the capture file. */
@@ -193,7 +194,7 @@ static inline uint32_t placed_stack(const struct record_call *call)
 {
     return likely(session.settings.stacks != CG_STACKS_ALL)
                ? 0
-               : stacks_place(stack_of(call), call->thread->generation);
+               : stacks_place(stack_of(call, record_tick()), call->thread->generation);
 }
 
 static void drop(struct record_call *call, enum cap_type type)
@@ -441,20 +442,20 @@ static void begin_storage(struct record_call *call, int result, enum cap_memory_
     slot = ring_slot(call->thread, RING_MAY_DROP);
     if (slot) {
         if (made) storage.generation = call->thread->generation;
-        fill(slot, call, CAP_ALLOC, result, 0);
+        uint64_t end = fill(slot, call, CAP_ALLOC, result, 0);
         slot->flags = (uint16_t)(kind | call->thread->step | flags | (made ? 0 : CAP_FLAG_NO_STORAGE));
         slot->memory.address = address;
         slot->memory.bytes = bytes;
         slot->memory.storage = storage.storage;
         slot->memory.stream = stream;
-        storage.stack = stack_of_alloc(call);
+        storage.stack = stack_of_alloc(call, end);
         slot->memory.stack = stacks_place(storage.stack, call->thread->generation);
-        storage.alloc_tick = slot->begin + slot->ticks;
+        storage.alloc_tick = end > call->begin ? end : call->begin;
         ring_commit(call->thread);
     } else {
         unplaced(call->thread, CAP_ALLOC);
         count_straddling(call);
-        if (made) storage.stack = stack_of_alloc(call);
+        if (made) storage.stack = stack_of_alloc(call, record_tick());
     }
     if (made) keep_storage(call, &storage);
 }
