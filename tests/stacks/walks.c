@@ -1,5 +1,5 @@
 /* The walk by kept rules against libgcc's own, in frames of many kinds: the same addresses, or no walk at
- * all. Prints TAP lines. Built with frame pointers and without. */
+ * all, whatever stack was walked before. Prints TAP lines. Built with frame pointers and without. */
 #include "preload/record/unwind.c"
 
 #include <alloca.h>
@@ -18,31 +18,46 @@
 #define STAYS() __asm__ volatile("" ::: "memory")
 
 static int tests, early_count;
-static void *early[2][64];
+static uintptr_t early[2][64];
 
-enum { LIMIT = 200 };
+enum { LIMIT = UNWIND_MAX };
 
 /* EITHER: as the compiler counts the frame, from rbp or from rsp. */
 enum expected { LEFT, SAME, EITHER };
 
-/* The first address lies in whoever walks, the second in check(). */
+static void judge(bool good, const char *name, const char *what)
+{
+    printf("%s %d - %s: %s\n", good ? "ok" : "not ok", ++tests, name, what);
+}
+
+/* The first address lies in whoever walks, the second in check(). Walks without a stack to go by, by that one
+ * again, and by the one of the check before. */
 FRAME static void check(const char *name, enum expected expected)
 {
-    void *fast[LIMIT], *slow[LIMIT];
-    int count = on_own_stack() ? walk(fast, LIMIT) : 0, again = walk(fast, LIMIT);
+    static struct unwind_frames before, none;
+    static uintptr_t slow[LIMIT];
+    static struct unwind_frames fast[3];
     struct trace trace = {slow, 0, LIMIT};
-    bool same;
+    int count[3] = {on_own_stack() ? walk(&none, &fast[0], LIMIT) : 0};
+    bool same, agree;
 
+    if (count[0] < 0) fast[0].count = 0;
+    count[1] = walk(&fast[0], &fast[1], LIMIT);
+    count[2] = walk(&before, &fast[2], LIMIT);
+    if (count[2] >= 0) before = fast[2];
     backtrace_of(add, &trace);
-    same = count == trace.count && count > 2 &&
-           memcmp(fast + 1, slow + 1, (size_t)(count - 1) * sizeof *fast) == 0;
+    agree = count[0] == count[1] && count[0] == count[2];
+    same = agree && count[0] == trace.count && count[0] > 2;
+    for (int i = 0; i < 3; i++)
+        same = same && memcmp(fast[i].addresses + 1, slow + 1, (size_t)(count[0] - 1) * sizeof *slow) == 0;
 #if !defined(__x86_64__)
     expected = LEFT;
 #endif
-    if (expected == EITHER) expected = count < 0 ? LEFT : SAME;
-    printf("%s %d - %s: %s\n", count == again && (expected == SAME ? same : count < 0) ? "ok" : "not ok",
-           ++tests, name, expected == SAME ? "the same as libgcc's" : "left to libgcc");
-    if (expected == SAME && !same) printf("# %d frames, %d by libgcc\n", count, trace.count);
+    if (expected == EITHER) expected = count[0] < 0 ? LEFT : SAME;
+    judge(agree && (expected == SAME ? same : count[0] < 0), name,
+          expected == SAME ? "the same as libgcc's" : "left to libgcc");
+    if (expected == SAME && !same)
+        printf("# %d, %d, %d frames, %d by libgcc\n", count[0], count[1], count[2], trace.count);
 }
 
 FRAME static void recursive(unsigned level)
@@ -60,6 +75,48 @@ FRAME static void variable(size_t bytes)
 
     room[0] = room[bytes - 1] = 1;
     check("a frame of variable size", SAME);
+    STAYS();
+}
+
+/* Two frames of variable size that have the same room together: below them all is where it was the time
+ * before, but rbp. What they had left there is overwritten. */
+FRAME static void inner(size_t bytes)
+{
+    memset(alloca(bytes), 0x11, bytes);
+    check("a frame that has moved below the same ones", SAME);
+    STAYS();
+}
+FRAME static void moved(size_t bytes, size_t all)
+{
+    memset(alloca(bytes), 0x11, bytes);
+    inner(all - bytes);
+    STAYS();
+}
+
+/* One function's frame in place of another's: at some size of the room around it check() has the same place.
+ */
+FRAME static void narrow(void)
+{
+    char room[24];
+
+    memset(room, 0x11, sizeof room);
+    __asm__ volatile("" : : "r"(room) : "memory");
+    check("a narrow frame", SAME);
+    STAYS();
+}
+FRAME static void wide(void)
+{
+    char room[200];
+
+    memset(room, 0x11, sizeof room);
+    __asm__ volatile("" : : "r"(room) : "memory");
+    check("a wide frame, where a narrow one was", SAME);
+    STAYS();
+}
+FRAME static void either(size_t bytes, void (*function)(void))
+{
+    memset(alloca(bytes), 0x11, bytes);
+    function();
     STAYS();
 }
 
@@ -129,12 +186,68 @@ static bool stays(uintptr_t address)
 /* Early: called by the loader, whose frames lie below. */
 __attribute__((constructor)) static void constructor(void)
 {
+    static struct unwind_frames none, frames;
     struct trace trace = {early[1], 0, 64};
 
     unwind_open(stays);
-    early_count = on_own_stack() ? walk(early[0], 64) : 0;
+    early_count = on_own_stack() ? walk(&none, &frames, 64) : 0;
+    memcpy(early[0], frames.addresses, sizeof early[0]);
     backtrace_of(add, &trace);
     if (early_count != trace.count) early_count = 0;
+}
+
+/* ---- what a walk goes by ---- */
+
+static const void *(*true_find_entry)(void *address, struct bases *bases);
+static int looked_up;
+static const void *count_find_entry(void *address, struct bases *bases)
+{
+    looked_up++;
+    return true_find_entry(address, bases);
+}
+
+FRAME static void take(struct unwind_last *last)
+{
+    const uintptr_t *addresses;
+
+    looked_up = 0;
+    unwind_stack(last, LIMIT, true, &addresses);
+    STAYS();
+}
+
+FRAME static void deep(unsigned level, int times, struct unwind_last *last)
+{
+    if (level)
+        deep(level - 1, times, last);
+    else
+        while (times--)
+            take(last);
+    STAYS();
+}
+
+/* Rules are looked up again when code was unloaded; those of code that may change are not gone by. */
+static void check_rules(void)
+{
+#if defined(__x86_64__)
+    static struct unwind_last last;
+
+    true_find_entry = find_entry;
+    find_entry = count_find_entry;
+    for (volatile int times = 2; times > 0; times--) {
+        deep(5, times, &last);
+        if (times == 2)
+            judge(looked_up == 0 && last.frames[last.current].count > 7, "a stack that was met before",
+                  "no look at the tables");
+        else
+            judge(looked_up > 7, "a stack from before an unloading", "the tables are looked at");
+        unwind_forget();
+    }
+    forget_all = true;
+    deep(5, 2, &last);
+    judge(looked_up > 7 && last.frames[last.current].count == 0, "code that does not stay",
+          "nothing of it is kept");
+    find_entry = true_find_entry;
+#endif
 }
 
 int main(void)
@@ -146,6 +259,12 @@ int main(void)
     recursive(20);
     for (size_t bytes = 16; bytes < 10000; bytes *= 8)
         variable(bytes);
+    for (size_t bytes = 16; bytes < 256; bytes += 48)
+        moved(bytes, 256);
+    for (size_t bytes = 16; bytes < 256; bytes += 16) {
+        either(256, narrow);
+        either(bytes, wide);
+    }
     large();
     too_large();
     many(2, 1.0, 2.0);
@@ -156,7 +275,7 @@ int main(void)
     raise(SIGUSR1);
     unwind_forget();
     recursive(3);
-    forget_all = true;
+    check_rules();
     recursive(4);
     printf("%s %d - in a constructor\n",
 #if defined(__x86_64__)
