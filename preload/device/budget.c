@@ -10,8 +10,8 @@
 #define FIRST_NS     (2u * 1000 * 1000) /* the first window; each that follows is longer */
 #define DISTANCE_MAX (1u << 16)
 
-static _Atomic uint64_t cost, window_end; /* ticks */
-static _Atomic uint32_t distance = 1;     /* of timed calls, in the mean */
+static _Atomic uint64_t window_end;   /* tick */
+static _Atomic uint32_t distance = 1; /* of timed calls, in the mean */
 static atomic_flag deciding = ATOMIC_FLAG_INIT;
 static uint64_t began, window_began, window_cost, window_ns; /* by the one that decides */
 
@@ -49,12 +49,10 @@ static void close_window(uint64_t now, uint64_t spent)
     atomic_store_explicit(&window_end, now + record_roughly_ticks(window_ns), memory_order_relaxed);
 }
 
-void device_paid(uint64_t ticks)
+void device_paid(uint64_t since)
 {
-    uint64_t spent = atomic_fetch_add_explicit(&cost, ticks, memory_order_relaxed) + ticks, now;
+    uint64_t now = record_tick(), spent = record_timing_cost(now - since);
 
-    record_timing_cost(ticks);
-    now = record_tick();
     if (now < atomic_load_explicit(&window_end, memory_order_relaxed) ||
         atomic_flag_test_and_set_explicit(&deciding, memory_order_acquire))
         return;

@@ -219,7 +219,7 @@ void device_synchronize_clocks(struct device_context *context, const struct devi
         (!context->clock.host.host_tick || context->clock.announced != record_session() ||
          record_roughly_ns(begin) - record_roughly_ns(context->clock.host.host_tick) >= ANCHOR_EVERY_NS)) {
         anchor_in(context, waited);
-        device_paid(record_tick() - begin);
+        device_paid(begin);
     }
     lock_give(&context->lock);
 }

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "preload/fetch.h"
 #include "preload/hooks/ask.h"
 #include "preload/hooks/state.h"
 #include "preload/record/lock.h"
@@ -27,6 +28,13 @@ struct device_pair *device_take(struct device_context *context)
         next = ((top >> 32) + 1) << 32 | atomic_load_explicit(&pair->next, memory_order_relaxed);
     } while (!atomic_compare_exchange_weak_explicit(&context->free_top, &top, next, memory_order_acquire,
                                                     memory_order_acquire));
+    /* The next one's: its reader had them last, and without this the next call waits for them, 80 ns. */
+    if ((uint32_t)next) {
+        const char *lines = (const char *)&context->pairs[(uint32_t)next - 1];
+
+        fetch_line(lines);
+        fetch_line(lines + 64);
+    }
     return pair;
 }
 

@@ -15,13 +15,15 @@ enum {
     DEVICE_FILL = 64,    /* made at a time */
 };
 
+/* Two lines of the cache. */
 struct device_pair {
     CUevent start, end;
     _Atomic uint32_t next;           /* on a stack: 1 + number of the one below; 0: none */
     uint32_t after_it;               /* in the reader's queue, likewise */
     uint64_t before, after;          /* ticks: before the first event was recorded, and after the last */
     struct record_interval interval; /* but for its times */
-};
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct device_pair) == 128, "device_take() fetches two lines");
 
 enum device_state {
     DEVICE_SLOT_FREE,
@@ -105,8 +107,8 @@ enum device_answer device_times(struct device_context *context, struct device_pa
 void device_synchronize_clocks(struct device_context *context, const struct device_stream *waited);
 
 /* budget.c */
-/* Timing has cost this. */
-void device_paid(uint64_t ticks);
+/* Timing has cost the time since this tick. */
+void device_paid(uint64_t since);
 /* How many calls of this thread to leave out now. */
 uint32_t device_gap(void);
 

@@ -117,7 +117,7 @@ uint32_t device_read(struct device_context *context, enum device_road road, uint
         device_give(context, pair);
         read++;
     }
-    device_paid(record_tick() - begin);
+    device_paid(begin);
     return read;
 }
 

@@ -66,6 +66,6 @@ bool device_sample(enum device_road road)
         }
         lock_give(&context->lock);
     }
-    device_paid(record_tick() - begin);
+    device_paid(begin);
     return asked[0] | asked[1] | asked[2] | asked[3];
 }

@@ -13,7 +13,8 @@ static struct {
     _Atomic uint64_t generation;
     _Atomic uint64_t untimed[CAP_UNTIMED_COUNT];
     _Atomic int64_t pending;
-    _Atomic uint64_t cost_ticks;
+    _Atomic uint64_t cost_ticks;  /* of the process */
+    _Atomic uint64_t cost_before; /* what they were when the session began */
     _Atomic uint64_t mult, tick0; /* of the session's clock, whose shift is 32 */
     _Atomic bool rate_known;
     struct cap_device_clock clocks[CAP_CLOCKS_MAX]; /* these two under record_page->device_lock */
@@ -151,9 +152,9 @@ void record_pending(uint64_t generation, int count)
     if (counts(generation)) atomic_fetch_add_explicit(&sums.pending, count, memory_order_relaxed);
 }
 
-void record_timing_cost(uint64_t ticks)
+uint64_t record_timing_cost(uint64_t ticks)
 {
-    atomic_fetch_add_explicit(&sums.cost_ticks, ticks, memory_order_relaxed);
+    return atomic_fetch_add_explicit(&sums.cost_ticks, ticks, memory_order_relaxed) + ticks;
 }
 
 uint64_t record_roughly_ns(uint64_t tick)
@@ -209,7 +210,8 @@ void record_device_reset(uint64_t generation, const struct cap_clock *clock)
     for (int why = 0; why < CAP_UNTIMED_COUNT; why++)
         atomic_store_explicit(&sums.untimed[why], 0, memory_order_relaxed);
     atomic_store_explicit(&sums.pending, 0, memory_order_relaxed);
-    atomic_store_explicit(&sums.cost_ticks, 0, memory_order_relaxed);
+    atomic_store_explicit(&sums.cost_before, atomic_load_explicit(&sums.cost_ticks, memory_order_relaxed),
+                          memory_order_relaxed);
     atomic_store_explicit(&sums.rate_known, false, memory_order_relaxed);
     atomic_store_explicit(&sums.mult, clock->mult << (32 - clock->shift), memory_order_relaxed);
     atomic_store_explicit(&sums.tick0, clock->tick0, memory_order_relaxed);
@@ -222,7 +224,8 @@ void record_device_publish(void)
 {
     struct cap_header *header = session.header;
     int64_t pending = atomic_load_explicit(&sums.pending, memory_order_relaxed);
-    uint64_t cost = atomic_load_explicit(&sums.cost_ticks, memory_order_relaxed);
+    uint64_t cost = atomic_load_explicit(&sums.cost_ticks, memory_order_relaxed) -
+                    atomic_load_explicit(&sums.cost_before, memory_order_relaxed);
 
     for (int why = 0; why < CAP_UNTIMED_COUNT; why++)
         atomic_store_explicit(&header->untimed[why],

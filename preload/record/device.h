@@ -37,8 +37,8 @@ uint64_t record_session(void);
 void record_untimed(uint64_t generation, enum cap_untimed why);
 /* Work of this session whose events are recorded and not yet read. */
 void record_pending(uint64_t generation, int count);
-/* Host time that timing has cost, in ticks. */
-void record_timing_cost(uint64_t ticks);
+/* Host time that timing has cost, in ticks; all that it has cost in this process. */
+uint64_t record_timing_cost(uint64_t ticks);
 /* Where a clock of this session stands to the host's. Without an anchor (NULL): that there is this clock. */
 void record_clock(uint8_t device, uint32_t number, const struct cap_device_anchor *anchor);
 /* Nanoseconds since the session began, roughly: the rate may not be final. 0 without a session. */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "preload/fetch.h"
 #include "preload/record/lock.h"
 #include "preload/record/pages.h"
 
@@ -169,7 +170,7 @@ void live_expect(uint64_t address)
     const struct record_storage *table = (const struct record_storage *)(hint & ~(uintptr_t)63);
 
     /* The table may have been dropped by now: to fetch what is not there does no harm. */
-    if (table) __builtin_prefetch(&table[home(address, 1u << (hint & 63))], 1);
+    if (table) fetch_line(&table[home(address, 1u << (hint & 63))]);
 }
 
 bool live_add(const struct record_storage *storage, struct record_storage *past)

@@ -149,9 +149,9 @@ static void unplaced(const struct record_thread *thread, enum cap_type type)
         atomic_fetch_add_explicit(&session.lost_type[type], 1, memory_order_relaxed);
 }
 
-/* What every record of a call has; its end is now, which it gives. flags: beside those of every call. */
-static inline uint64_t fill(struct cap_record *slot, const struct record_call *call, enum cap_type type,
-                        int result, unsigned flags)
+/* What every record of a call has; its end is now. flags: beside those of every call. */
+static inline void fill(struct cap_record *slot, struct record_call *call, enum cap_type type, int result,
+                        unsigned flags)
 {
     uint64_t now = record_tick();
 
@@ -165,36 +165,36 @@ static inline uint64_t fill(struct cap_record *slot, const struct record_call *c
                                                  .flags = (uint16_t)flags,
                                                  .result = result,
                                                  .ticks = now > call->begin ? now - call->begin : 0});
-    return now;
+    call->last = now;
 }
 
-/* The stack of a call, whose record was filled at this tick: what this costs is not the call's time. 0: none.
- */
-static uint32_t stack_of(const struct record_call *call, uint64_t begin)
+/* The stack of a call, whose record was just filled: what this costs is not the call's time. 0: none. */
+static uint32_t stack_of(struct record_call *call)
 {
     uint32_t stack = stacks_here(call->thread);
 
     if (!call->outside) {
         /* Of this thread alone; others only read it. Not the ring's: the session may end under the call. */
         _Atomic uint64_t *spent = &call->thread->peer->stack_ticks;
-        atomic_store_explicit(spent,
-                              atomic_load_explicit(spent, memory_order_relaxed) + record_tick() - begin,
+        uint64_t now = record_tick();
+        atomic_store_explicit(spent, atomic_load_explicit(spent, memory_order_relaxed) + now - call->last,
                               memory_order_relaxed);
+        call->last = now;
     }
     return stack;
 }
 
-static inline uint32_t stack_of_alloc(const struct record_call *call, uint64_t begin)
+static inline uint32_t stack_of_alloc(struct record_call *call)
 {
-    return session.settings.stacks == CG_STACKS_OFF ? 0 : stack_of(call, begin);
+    return session.settings.stacks == CG_STACKS_OFF ? 0 : stack_of(call);
 }
 
 /* The same of what is no allocation, as its number in the capture file. */
-static inline uint32_t placed_stack(const struct record_call *call)
+static inline uint32_t placed_stack(struct record_call *call)
 {
     return likely(session.settings.stacks != CG_STACKS_ALL)
                ? 0
-               : stacks_place(stack_of(call, record_tick()), call->thread->generation);
+               : stacks_place(stack_of(call), call->thread->generation);
 }
 
 static void drop(struct record_call *call, enum cap_type type)
@@ -442,20 +442,21 @@ static void begin_storage(struct record_call *call, int result, enum cap_memory_
     slot = ring_slot(call->thread, RING_MAY_DROP);
     if (slot) {
         if (made) storage.generation = call->thread->generation;
-        uint64_t end = fill(slot, call, CAP_ALLOC, result, 0);
+        fill(slot, call, CAP_ALLOC, result, 0);
         slot->flags = (uint16_t)(kind | call->thread->step | flags | (made ? 0 : CAP_FLAG_NO_STORAGE));
         slot->memory.address = address;
         slot->memory.bytes = bytes;
         slot->memory.storage = storage.storage;
         slot->memory.stream = stream;
-        storage.stack = stack_of_alloc(call, end);
+        storage.stack = stack_of_alloc(call);
         slot->memory.stack = stacks_place(storage.stack, call->thread->generation);
-        storage.alloc_tick = end > call->begin ? end : call->begin;
+        storage.alloc_tick = slot->begin + slot->ticks;
         ring_commit(call->thread);
     } else {
         unplaced(call->thread, CAP_ALLOC);
         count_straddling(call);
-        if (made) storage.stack = stack_of_alloc(call, record_tick());
+        call->last = record_tick();
+        if (made) storage.stack = stack_of_alloc(call);
     }
     if (made) keep_storage(call, &storage);
 }

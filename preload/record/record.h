@@ -28,6 +28,7 @@ extern const uint32_t hook_api_count;
 struct record_call {
     struct record_thread *thread;
     uint64_t begin; /* tick */
+    uint64_t last;  /* tick; the latest reading of the clock for its record, when there is one */
     uint16_t api;
     uint8_t device; /* filled in by the hook before recording; CAP_NO_DEVICE when not known */
     bool captured;  /* filled in likewise: the call does no work, its stream is being captured into a graph */
@@ -185,8 +186,8 @@ void record_copy(struct record_call *call, int result, enum record_copy_kind kin
 void record_alloc(struct record_call *call, int result, enum cap_memory_kind kind, uint64_t address,
                   uint64_t bytes, uint32_t stream, uint64_t owner);
 
-/* An allocation has been made at this address, and will be recorded in a moment: has memory that it needs
- * brought near. */
+/* An allocation was made at this address, and will be recorded in a moment: memory that this needs is fetched
+ * meanwhile. */
 void record_alloc_expect(uint64_t address);
 
 /* A free, in two steps, so that another thread may be given the address as soon as the real call has freed

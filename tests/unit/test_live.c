@@ -1,0 +1,154 @@
+#include "tests/unit/cmocka_tap.h"
+
+#include <pthread.h>
+
+/* The recorder's own table, without the recorder. */
+#include "preload/record/live.c"
+
+static struct record_storage storage_at(uint64_t address, uint64_t number)
+{
+    return (struct record_storage){
+        .address = address, .bytes = number * 16, .storage = number, .owner = number % 3};
+}
+
+static void add(uint64_t address, uint64_t number)
+{
+    const struct record_storage storage = storage_at(address, number);
+    struct record_storage past;
+
+    assert_true(live_add(&storage, &past));
+    assert_false(past.known);
+}
+
+static void assert_takes(uint64_t address, uint64_t number)
+{
+    struct record_storage taken;
+
+    live_expect(address);
+    assert_true(live_take(address, &taken));
+    assert_true(taken.known && taken.address == address);
+    assert_int_equal(taken.storage, number);
+    assert_int_equal(taken.bytes, number * 16);
+    assert_false(live_take(address, &taken));
+    assert_false(taken.known);
+}
+
+static void what_is_added_is_taken_once(void **state)
+{
+    struct record_storage storage = storage_at(0x1000, 7), past;
+
+    (void)state;
+    live_reset();
+    live_expect(0x1000); /* before there is a table */
+    assert_false(live_take(0x1000, &past));
+    assert_true(live_add(&storage, &past));
+    storage.storage = 8;
+    storage.bytes = 8 * 16;
+    assert_true(live_add(&storage, &past));
+    assert_true(past.known);
+    assert_int_equal(past.storage, 7);
+    assert_takes(0x1000, 8);
+}
+
+/* Through several sizes of the tables and more than one arena; every other one goes, in another order than
+ * they came in. Steps: pages, and what a device gives out. */
+static void all_of_many_stay(void **state)
+{
+    enum { MANY = 60000 };
+    static const uint64_t steps[] = {256, 4096, 2 << 20};
+
+    (void)state;
+    for (unsigned s = 0; s < sizeof steps / sizeof *steps; s++) {
+        live_reset();
+        for (uint64_t i = 1; i <= MANY; i++)
+            add(UINT64_C(0x7f0000000000) + i * steps[s], i);
+        for (uint64_t i = MANY; i > 1; i -= 2)
+            assert_takes(UINT64_C(0x7f0000000000) + i * steps[s], i);
+        for (uint64_t i = 2; i <= MANY; i += 2)
+            add(UINT64_C(0x7f0000000000) + i * steps[s], MANY + i);
+        for (uint64_t i = 1; i <= MANY; i++)
+            assert_takes(UINT64_C(0x7f0000000000) + i * steps[s], i % 2 ? i : MANY + i);
+    }
+    assert_true(arenas.count > 1);
+}
+
+static void owners_take_theirs_along(void **state)
+{
+    struct record_storage taken[32];
+    unsigned count, sum = 0;
+
+    (void)state;
+    live_reset();
+    for (uint64_t i = 1; i <= 3000; i++)
+        add(i << 12, i);
+    while ((count = live_take_owner(1, taken, 32)) > 0) {
+        for (unsigned i = 0; i < count; i++)
+            assert_int_equal(taken[i].storage % 3, 1);
+        sum += count;
+    }
+    assert_int_equal(sum, 1000);
+    for (uint64_t i = 1; i <= 3000; i++)
+        if (i % 3 != 1) assert_takes(i << 12, i);
+}
+
+static uint64_t shown;
+static bool show(const struct record_storage *storage)
+{
+    assert_int_equal(storage->storage, ++shown);
+    assert_int_equal(storage->generation, 5);
+    return true;
+}
+
+static void they_are_shown_in_order(void **state)
+{
+    (void)state;
+    live_reset();
+    for (uint64_t i = 1; i <= 3000; i++)
+        add((i * 7919 % 3001) << 12, i);
+    assert_true(live_show(5, show));
+    assert_int_equal(shown, 3000);
+}
+
+enum { EACH = 20000 };
+
+/* Own storages come and go while others' do, and while the tables grow under all of them. */
+static void *worker(void *number)
+{
+    uint64_t base = ((uint64_t)(uintptr_t)number + 1) << 36;
+    struct record_storage storage, other;
+
+    for (uint64_t i = 1; i <= EACH; i++) {
+        storage = storage_at(base + (i << 12), i);
+        live_expect(storage.address);
+        if (!live_add(&storage, &other) || other.known) return "not added";
+        if (i % 4 == 0 && (!live_take(storage.address, &other) || other.storage != i)) return "lost";
+    }
+    for (uint64_t i = 1; i <= EACH; i++)
+        if (live_take(base + (i << 12), &other) != (i % 4 != 0)) return "wrong";
+    return NULL;
+}
+
+static void threads_do_not_disturb_each_other(void **state)
+{
+    pthread_t threads[4];
+
+    (void)state;
+    live_reset();
+    for (uintptr_t i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, worker, (void *)i), 0);
+    for (int i = 0; i < 4; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        assert_null(result);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_added_is_taken_once),       cmocka_unit_test(all_of_many_stay),
+        cmocka_unit_test(owners_take_theirs_along),          cmocka_unit_test(they_are_shown_in_order),
+        cmocka_unit_test(threads_do_not_disturb_each_other),
+    };
+    return run_tap(tests);
+}
