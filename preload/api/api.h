@@ -28,14 +28,16 @@ void api_take(void *own, size_t own_size, const void *given, size_t given_size);
 /* A text that is needed, of at most limit bytes. */
 int api_needs(const char *text, size_t limit);
 /* The number of such a text that the calling thread has given before, when it is certainly good: whoever
- * remembered it (NVTX) may take texts that are refused here. 0: it is to be looked at. */
+ * remembered it (NVTX) may take texts that are refused here. 0: it is to be looked at. limit: at least
+ * RECORD_RECENT_BYTES. */
+uint32_t api_known_slowly(const char *text, size_t limit);
 static inline __attribute__((always_inline)) uint32_t api_known(const char *text, size_t limit)
 {
-    uint32_t number = record_text_known(text), head;
+    const struct record_recent *recent = record_recent_place(text);
 
-    if (unlikely(!number || (signed char)*text <= ' ')) return 0;
-    memcpy(&head, session.strings + (uint64_t)number * 8, sizeof head);
-    return likely(CAP_STRING_LENGTH(head) <= limit) ? number : 0;
+    if (likely(recent->text == text && recent->certain))
+        return likely(record_recent_same(recent, text, recent->certain)) ? recent->number : 0;
+    return api_known_slowly(text, limit);
 }
 /* One that may be NULL. */
 int api_allows(const char *text, size_t limit);

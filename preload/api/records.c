@@ -204,20 +204,55 @@ int api_cgtrace_tensor_values(const char *label, const uint64_t *shape, size_t r
     return put_stats(&info, elements);
 }
 
-int api_cgtrace_scalar(const char *label, double value)
+/* As begin_slowly() of spans. */
+static __attribute__((noinline)) int put_scalar_slowly(const char *label, double value)
 {
     struct record_call call;
     struct cap_record record;
-    uint32_t known = api_known(label, CGTRACE_TEXT_MAX);
-    int result = known ? CGTRACE_OK : api_needs(label, CGTRACE_TEXT_MAX);
+    int result = api_needs(label, CGTRACE_TEXT_MAX);
 
     if (result != CGTRACE_OK) return result;
     if (!record_enter(&call, 0)) return CGTRACE_OFF;
     record = api_record(&call, CAP_SCALAR);
     record.scalar.value = value;
-    record.scalar.label = known ? known : record_text(label);
+    record.scalar.label = record_text(label);
     if (!record.scalar.label) return api_leave(&call, CGTRACE_E_FULL);
     return api_put(&call, &record, NULL, 0);
+}
+
+/* False: there is no room. */
+static inline __attribute__((always_inline)) bool put_scalar(const struct record_plain *call, uint32_t label,
+                                                             double value)
+{
+    struct cap_record *slot = record_plain_slot(call);
+    uint64_t bits;
+
+    if (unlikely(!slot)) return false;
+    memcpy(&bits, &value, sizeof bits);
+    record_store_head(slot, &(struct cap_record){.begin = call->begin,
+                                                 .span = call->thread->span,
+                                                 .type = CAP_SCALAR,
+                                                 .slots = 1,
+                                                 .device = CAP_NO_DEVICE});
+    record_store(&slot->scalar, bits, label);
+    record_store(&slot->scalar + 1, 0, 0);
+    record_plain_publish(call);
+    return true;
+}
+_Static_assert(sizeof(((struct cap_record *)0)->scalar) == 16, "two stores are the half of a slot");
+
+int api_cgtrace_scalar(const char *label, double value)
+{
+    struct record_plain call;
+    uint32_t known = api_known(label, CGTRACE_TEXT_MAX);
+
+    if (likely(known && record_enter_plain(&call))) {
+        bool put = put_scalar(&call, known, value);
+
+        record_leave_plain(&call);
+        if (likely(put)) return CGTRACE_OK;
+    }
+    return put_scalar_slowly(label, value);
 }
 
 /* ---- devices ---- */

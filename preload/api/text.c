@@ -22,6 +22,15 @@ int api_needs(const char *text, size_t limit)
     return utf8_blank(text, length) ? CGTRACE_E_BLANK : CGTRACE_OK;
 }
 
+uint32_t api_known_slowly(const char *text, size_t limit)
+{
+    uint32_t number = record_text_known(text), head;
+
+    if (!number || (signed char)*text <= ' ') return 0;
+    memcpy(&head, session.strings + (uint64_t)number * 8, sizeof head);
+    return CAP_STRING_LENGTH(head) <= limit ? number : 0;
+}
+
 int api_allows(const char *text, size_t limit)
 {
     return text ? api_needs(text, limit) : CGTRACE_OK;

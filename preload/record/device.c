@@ -86,7 +86,7 @@ static struct cap_record memory_slot(const struct record_device_memory *memory)
 static bool put(const struct cap_record *record)
 {
     struct record_thread *thread = &record_self;
-    struct cap_record *slot = thread->ring ? ring_slot(thread, RING_MAY_DROP) : NULL;
+    struct cap_record *slot = thread->ring != &record_no_ring ? ring_slot(thread, RING_MAY_DROP) : NULL;
 
     if (!slot) {
         if (thread->generation == atomic_load_explicit(&record_page->generation, memory_order_relaxed))

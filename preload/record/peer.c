@@ -21,12 +21,20 @@ struct record_peer *peer_first(void)
     return atomic_load_explicit(&first, memory_order_acquire);
 }
 
+/* Where on its pages a peer stands. A ring's header is the first line of a page: lines at one place of their
+ * pages share a set of the first cache, and Zen 4 finds them there by a hash of their addresses. With peer,
+ * generation and header at 0, two of them had the same in one process of ten, and drove each other out at
+ * each call (a span took 24.9 ns in place of 19.4). */
+enum { PEER_AT = 21 * 64 };
+
 static struct record_peer *make(void)
 {
-    struct record_peer *peer =
-        mmap(NULL, sizeof *peer, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct record_peer *peer;
+    char *pages =
+        mmap(NULL, PEER_AT + sizeof *peer, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    if (peer == MAP_FAILED) return NULL;
+    if (pages == MAP_FAILED) return NULL;
+    peer = (struct record_peer *)(void *)(pages + PEER_AT);
     peer->next = atomic_load_explicit(&first, memory_order_relaxed);
     /* Release: see above. */
     atomic_store_explicit(&first, peer, memory_order_release);

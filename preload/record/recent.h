@@ -3,6 +3,7 @@
 #ifndef CGTRACE_PRELOAD_RECORD_RECENT_H
 #define CGTRACE_PRELOAD_RECORD_RECENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "preload/record/ring.h"
@@ -19,7 +20,10 @@ enum { RECORD_RECENT = 16, RECORD_RECENT_BYTES = 16 };
 struct record_recent {
     const char *text;
     uint32_t number;
-    uint16_t mask; /* one bit for each of its bytes and its NUL, when those are no more than 16; else 0 */
+    /* One bit for each of its bytes and its NUL, when those are no more than 16 and all 16 bytes there lie on
+     * one page, so that reading them is no fault, whatever is behind the text; else 0. */
+    uint16_t mask;
+    uint16_t certain; /* the same where the text is certainly not blank; else 0 */
     char bytes[RECORD_RECENT_BYTES];
 } __attribute__((aligned(32)));
 extern HIDDEN _Thread_local struct record_recent record_recent[RECORD_RECENT]
@@ -27,7 +31,21 @@ extern HIDDEN _Thread_local struct record_recent record_recent[RECORD_RECENT]
 
 static inline struct record_recent *record_recent_place(const char *text)
 {
-    return &record_recent[((uintptr_t)text >> 2 ^ (uintptr_t)text >> 9) % RECORD_RECENT];
+    return &record_recent[(((uintptr_t)text ^ (uintptr_t)text >> 7) >> 2) % RECORD_RECENT];
+}
+
+/* Whether the bytes at `text` under the mask are still those of the entry. */
+static inline bool record_recent_same(const struct record_recent *recent, const char *text, unsigned mask)
+{
+#if RECORD_RECENT_WIDE
+    __m128i known = _mm_load_si128((const __m128i *)(const void *)recent->bytes);
+    __m128i now = _mm_loadu_si128((const __m128i_u *)text);
+
+    return (~(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(known, now)) & mask) == 0;
+#else
+    (void)recent, (void)text, (void)mask;
+    return false;
+#endif
 }
 
 /* What is left of the comparison: texts that are long, or lie across two pages. */
@@ -40,19 +58,8 @@ static inline uint32_t record_text_known(const char *text)
     const struct record_recent *recent = record_recent_place(text);
 
     if (unlikely(recent->text != text)) return 0;
-#if RECORD_RECENT_WIDE
-    enum { PAGE_BYTES = 4096 };
-    /* All 16 bytes are on one page: reading them is no fault, whatever is behind the text. */
-    if (likely(recent->mask && ((uintptr_t)text & (PAGE_BYTES - 1)) <= PAGE_BYTES - RECORD_RECENT_BYTES)) {
-        /* Neither is aligned: the bytes follow 14 others. */
-        __m128i known = _mm_loadu_si128((const __m128i_u *)recent->bytes);
-        __m128i now = _mm_loadu_si128((const __m128i_u *)text);
-        int same = _mm_movemask_epi8(_mm_cmpeq_epi8(known, now));
-
-        return likely((~same & recent->mask) == 0) ? recent->number : 0;
-    }
-#endif
-    return record_recent_compare(recent, text);
+    if (unlikely(!recent->mask)) return record_recent_compare(recent, text);
+    return likely(record_recent_same(recent, text, recent->mask)) ? recent->number : 0;
 }
 
 #endif

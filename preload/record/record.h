@@ -81,22 +81,49 @@ static inline bool record_enter_as(struct record_call *call, uint16_t api, unsig
 struct record_plain {
     struct record_thread *thread;
     struct record_peer *peer; /* of the thread */
-    uint64_t begin;           /* tick */
+    struct cap_ring *ring;
+    uint64_t head;  /* of the ring */
+    uint64_t begin; /* tick */
 };
 static inline __attribute__((always_inline)) bool record_enter_plain(struct record_plain *call)
 {
     struct record_thread *thread = &record_self;
     struct record_peer *peer = thread->peer;
+    struct cap_ring *ring = thread->ring;
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
     if (unlikely(thread->busy || peer_is_at_slot(peer))) return false;
-    if (unlikely(!ring_window_open_as(thread, peer, record_frame()))) {
+    /* The clock before the window: behind that store it takes longer (20.5 in place of 19.7 ns for a span).
+     * What a signal's handler records in between is later than this call and must not come before it: then
+     * head has moved. */
+    atomic_signal_fence(memory_order_seq_cst);
+    call->begin = record_counter();
+    atomic_store_explicit(&peer->at, record_frame() | RECORD_AT_SLOT, memory_order_relaxed);
+    /* As in ring_window_open_as(): before the load of the generation. The processor's part is the closer's.
+     */
+    atomic_signal_fence(memory_order_seq_cst);
+    if (unlikely(thread->plain != atomic_load_explicit(&record_page->generation, memory_order_relaxed) ||
+                 head != atomic_load_explicit(&ring->head, memory_order_relaxed))) {
         ring_window_leave(peer);
         return false;
     }
     call->thread = thread;
     call->peer = peer;
-    call->begin = record_tick();
+    call->ring = ring;
+    call->head = head;
     return true;
+}
+/* The next slot, to be filled and published; NULL: it may be that there is no room. */
+static inline __attribute__((always_inline)) struct cap_record *
+record_plain_slot(const struct record_plain *call)
+{
+    const struct record_thread *thread = call->thread;
+
+    return likely(call->head < thread->check_at) ? &thread->slots[call->head & thread->mask] : NULL;
+}
+static inline void record_plain_publish(const struct record_plain *call)
+{
+    ring_publish(call->ring, call->head + 1);
 }
 static inline void record_leave_plain(struct record_plain *call)
 {

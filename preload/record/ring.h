@@ -36,9 +36,6 @@ enum session_state {
 /* One page that the kernel fills with zeros in a forked child (MADV_WIPEONFORK): so a child finds itself
  * without a session and with every lock open, whatever its parent's threads were doing. */
 struct record_page {
-    /* The session that is open; 0 or RECORD_GENERATION_NONE while none is. A thread whose own generation is
-     * the same may record. */
-    _Atomic uint64_t generation;
     _Atomic uint32_t state; /* enum session_state */
     _Atomic uint32_t open_lock, rings_lock, strings_lock, deferred_lock, ranges_lock, names_lock;
     _Atomic uint32_t peers_lock, device_lock, rate_lock, stacks_lock, modules_lock;
@@ -50,6 +47,9 @@ struct record_page {
     _Atomic uint32_t progress; /* the writer adds 1 after each publication; futex */
     _Atomic uint32_t waiters;  /* producers that wait for progress */
     _Atomic uint32_t wake;     /* 1: the writer is asked to look now; futex */
+    /* The session that is open; 0 or RECORD_GENERATION_NONE while none is. A thread whose own generation is
+     * the same may record. Every call looks at it: not on the page's first line, see PEER_AT. */
+    _Atomic uint64_t generation __attribute__((aligned(64)));
 };
 extern HIDDEN struct record_page *record_page;
 
@@ -134,9 +134,15 @@ static inline bool peer_is_at_slot(const struct record_peer *peer)
     return atomic_load_explicit(&peer->at, memory_order_relaxed) & RECORD_AT_SLOT;
 }
 
+/* The ring of threads that have none yet: read, never written to. */
+extern HIDDEN struct cap_ring record_no_ring;
+
 struct record_thread {
     uint64_t generation; /* the session that it has joined */
-    uint64_t check_at;   /* below it there is room, known without looking at tail */
+    /* The same where the plainest calls need look at nothing more: spans are recorded, the counter is the
+     * clock, and no fence is needed; else RECORD_GENERATION_THREAD. */
+    uint64_t plain;
+    uint64_t check_at; /* below it there is room, known without looking at tail */
     uint64_t mask;
     struct cap_record *slots;
     struct cap_ring *ring;
@@ -176,18 +182,25 @@ extern HIDDEN _Atomic bool record_fences;
 extern HIDDEN bool
     record_tsc; /* ticks are the TSC's (or the architecture's counter), not CLOCK_MONOTONIC's */
 
+/* Where record_tsc. */
+static inline uint64_t record_counter(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t tick;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(tick));
+    return tick;
+#else
+    return 0;
+#endif
+}
+
 static inline uint64_t record_tick(void)
 {
-    if (likely(record_tsc)) {
-#if defined(__x86_64__)
-        return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-        uint64_t tick;
-        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(tick));
-        return tick;
-#endif
-    }
     struct timespec now;
+
+    if (likely(record_tsc)) return record_counter();
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }

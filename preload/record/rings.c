@@ -29,8 +29,12 @@ enum {
 #endif
 };
 
-__thread struct record_thread record_self __attribute__((tls_model("initial-exec"))) = {
-    .generation = RECORD_GENERATION_THREAD, .peer = &record_nobody};
+__thread struct record_thread record_self
+    __attribute__((tls_model("initial-exec"))) = {.generation = RECORD_GENERATION_THREAD,
+                                                  .plain = RECORD_GENERATION_THREAD,
+                                                  .ring = &record_no_ring,
+                                                  .peer = &record_nobody};
+struct cap_ring record_no_ring;
 _Atomic bool record_fences;
 
 static pthread_key_t thread_key;
@@ -226,6 +230,13 @@ static bool wait_for_ring(struct record_thread *thread, uint64_t generation, boo
     }
 }
 
+/* Should the kernel refuse its part in a session that has begun, what is open then is left where it is
+ * (fence_all()). */
+static bool plain_calls(void)
+{
+    return record_tsc && !record_fences && session.families & CG_RECORD_SPAN;
+}
+
 bool ring_acquire(struct record_thread *thread, uint64_t generation, bool opener)
 {
     CANCEL_HELD;
@@ -244,6 +255,7 @@ bool ring_acquire(struct record_thread *thread, uint64_t generation, bool opener
     thread->peer->generation = generation;
     lock_give(&thread->peer->lock);
     thread->generation = generation;
+    thread->plain = plain_calls() ? generation : RECORD_GENERATION_THREAD;
     span_join(thread, opener);
     return true;
 }
@@ -256,8 +268,8 @@ void ring_retire(struct record_thread *thread)
     if (ring_window_open(thread)) /* Release: all of the thread's records come before its leaving. */
         atomic_store_explicit(&thread->ring->state, CAP_RING_RETIRED, memory_order_release);
     ring_window_close(thread);
-    thread->generation = RECORD_GENERATION_THREAD;
-    thread->ring = NULL;
+    thread->generation = thread->plain = RECORD_GENERATION_THREAD;
+    thread->ring = &record_no_ring;
     thread->busy = 0;
 }
 

@@ -139,7 +139,7 @@ static void part_from_ring(const struct record_thread *thread)
     uintptr_t first = (uintptr_t)thread->ring & ~(uintptr_t)(PAGE - 1), end = (uintptr_t)(thread->ring + 1);
     int past = errno;
 
-    if (!thread->ring || !view->slots || !peer_is_at_slot(thread->peer)) return;
+    if (thread->ring == &record_no_ring || !view->slots || !peer_is_at_slot(thread->peer)) return;
     mmap((void *)first, end - first, PROTECTION, FLAGS, -1, 0);
     mmap(view->slots, (size_t)view->slot_count * CAP_SLOT, PROTECTION, FLAGS, -1, 0);
     errno = past;

@@ -102,22 +102,20 @@ static inline __attribute__((always_inline)) uint32_t span_plain_open(struct rec
 {
     struct record_thread *thread = call->thread;
     struct record_peer *peer = call->peer;
-    struct cap_ring *ring = thread->ring;
+    struct cap_record *slot = record_plain_slot(call), record;
     uint32_t depth = peer->depth, span;
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    struct cap_record record;
     uint8_t own_step, step;
 
-    if (unlikely(depth == RECORD_DEPTH_MAX || thread->span_next == thread->span_limit ||
-                 head >= thread->check_at || region_is(range->name, range->domain)))
+    if (unlikely(!slot || depth == RECORD_DEPTH_MAX || thread->span_next == thread->span_limit ||
+                 region_is(range->name, range->domain)))
         return 0;
     span = thread->span_next++;
     own_step = span_own_step(range);
     step = own_step ? own_step : (uint8_t)thread->step;
     record =
         span_describe(CAP_SPAN_BEGIN, call->begin, span, thread->span, (unsigned)source | own_step, range);
-    span_store(&thread->slots[head & thread->mask], &record);
-    ring_publish(ring, head + 1);
+    span_store(slot, &record);
+    record_plain_publish(call);
     span_store_open(&peer->stack[depth],
                     &(struct record_open_span){.begin = call->begin,
                                                .span = span,
@@ -138,13 +136,12 @@ static inline __attribute__((always_inline)) bool span_plain_close(struct record
                                                                    const struct record_open_span *open)
 {
     struct record_thread *thread = call->thread;
-    struct cap_ring *ring = thread->ring;
+    struct cap_record *slot = record_plain_slot(call);
     uint32_t depth = call->peer->depth - 1;
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
-    if (unlikely(!open->span || open->call_edge || head >= thread->check_at)) return false;
-    span_store_end(&thread->slots[head & thread->mask], open, call->begin, 0);
-    ring_publish(ring, head + 1);
+    if (unlikely(!slot || !open->span || open->call_edge)) return false;
+    span_store_end(slot, open, call->begin, 0);
+    record_plain_publish(call);
     call->peer->depth = depth;
     record_set_span(thread, depth ? open[-1].inside : thread->base, depth ? open[-1].step : 0);
     return true;
@@ -160,7 +157,6 @@ span_plain_begin(struct record_plain *call, uint32_t name, uint8_t kind, uint8_t
     const struct record_range range = {.name = name, .kind = kind, .step_given = step_given};
     uint32_t span;
 
-    if (unlikely(!(session.families & CG_RECORD_SPAN))) return 0;
     span = span_plain_open(call, CAP_SOURCE_API, &range, 0, true);
     return span ? span | call->thread->handle_base : 0;
 }

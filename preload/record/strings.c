@@ -206,11 +206,14 @@ uint32_t record_recent_compare(const struct record_recent *recent, const char *t
 /* The next time it is known. */
 static void remember_text(const char *text, size_t length, uint32_t number)
 {
+    enum { PAGE_BYTES = 4096 }; /* of the smallest pages */
     struct record_recent recent = {.text = text, .number = number};
 
-    if (length < sizeof recent.bytes) {
+    if (RECORD_RECENT_WIDE && length < sizeof recent.bytes &&
+        ((uintptr_t)text & (PAGE_BYTES - 1)) <= PAGE_BYTES - sizeof recent.bytes) {
         memcpy(recent.bytes, text, length);
         recent.mask = (uint16_t)((2u << length) - 1);
+        if ((signed char)*text > ' ') recent.certain = recent.mask;
     }
     *record_recent_place(text) = recent;
 }
