@@ -1,6 +1,6 @@
 /* One record of ours against one of other tracers, each drained while it records: a tracepoint of five fields
  * of LTTng-UST, and a zone of Tracy against a span. Each is a program of its own (peer_*), run in turns;
- * nanoseconds for one record, the median of rounds. A peer that is not built, or cannot be run, is skipped.
+ * nanoseconds for one record, the median of runs. A peer that is not built, or cannot be run, is skipped.
  *
  * Ours is a span of cgtrace.h: its begin and its end are two records. */
 #include <signal.h>
@@ -27,12 +27,6 @@ static int child(void)
     return 0;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Medians of runs of both in turns; false: one of them does not run. */
 static bool compare(const char *ours, const char *theirs, double *a, double *b)
 {
@@ -43,10 +37,8 @@ static bool compare(const char *ours, const char *theirs, double *a, double *b)
         of_ours[i] = child_number(ours, "NS ");
         if (of_ours[i] <= 0 || of_theirs[i] <= 0) return false;
     }
-    qsort(of_ours, RUNS, sizeof *of_ours, ascending);
-    qsort(of_theirs, RUNS, sizeof *of_theirs, ascending);
-    *a = of_ours[RUNS / 2];
-    *b = of_theirs[RUNS / 2];
+    *a = part(of_ours, RUNS, 2);
+    *b = part(of_theirs, RUNS, 2);
     return true;
 }
 

@@ -2,7 +2,7 @@
  *
  * A hardware thread beside ours on the same core (another guest's, on a virtual machine) takes half of its
  * units. A floor that waits for the clock does not feel that, and what has more instructions does, so such
- * rounds compare nothing: in each round it is looked, before and behind what is ours, whether four chains of
+ * rounds compare nothing: in each round it is looked, before and behind what is timed, whether four chains of
  * additions take a quarter of the time of one. Seen for a span: 23 ns against 19 where they take up to 0.30
  * of it, 38 against 20 where they take more than 0.38, and nothing between. */
 #ifndef CGTRACE_TESTS_BENCH_ROUNDS_H
@@ -18,7 +18,7 @@
  * ROUNDS_LEAST the first ROUNDS_ANY count, whatever they had, and it is said. */
 enum { ROUNDS = 41, ROUNDS_LEAST = 5, ROUNDS_ANY = 41, ROUNDS_TRIED = 1000 };
 
-static double now_ns(void)
+static inline double now_ns(void)
 {
     struct timespec now;
 
@@ -26,14 +26,14 @@ static double now_ns(void)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-static int ascending(const void *a, const void *b)
+static inline int ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* The value below which a half (2) or a quarter (4) of them lie. */
-static double part(double *values, int count, int parts)
+static inline double part(double *values, int count, int parts)
 {
     qsort(values, (size_t)count, sizeof *values, ascending);
     return values[count / parts];
@@ -41,7 +41,7 @@ static double part(double *values, int count, int parts)
 
 #if defined(__x86_64__)
 /* Ticks of a thousand times eight additions: each waits for the one before, or they are four chains. */
-static uint64_t additions(bool chains)
+static inline uint64_t additions(bool chains)
 {
     uint64_t a = 0, b = 0, c = 0, d = 0, begin = __builtin_ia32_rdtsc();
 
@@ -56,7 +56,7 @@ static uint64_t additions(bool chains)
     return __builtin_ia32_rdtsc() - begin;
 }
 
-static bool core_is_alone(void)
+static inline bool core_is_alone(void)
 {
     uint64_t before = additions(false), chains = additions(true), behind = additions(false);
 
@@ -65,36 +65,41 @@ static bool core_is_alone(void)
     return chains * 3 < (before < behind ? before : behind);
 }
 #else
-static bool core_is_alone(void)
+static inline bool core_is_alone(void)
 {
     return true;
 }
 #endif
 
+/* Nanoseconds of each of `count`. Done once before: the pause between rounds, in which the writer reads, is
+ * the bench's, and what it has cooled down is not the cost of a record (6 us of the first hundred spans). */
+static inline double time_round(void (*run)(void), int count, bool *alone)
+{
+    run();
+    *alone &= core_is_alone();
+    double begin = now_ns();
+    run();
+    double ns = (now_ns() - begin) / count;
+    *alone &= core_is_alone();
+    return ns;
+}
+
 /* Prints the row of a bench, in nanoseconds for one of `count`: the lower quartiles of the rounds that had
  * the core alone, since sharing that began and ended between two looks only adds; medians of any rounds else.
  */
-static void compare_rounds(const char *name, void (*ours)(void), void (*floor_)(void), int count,
-                           const char *goal)
+static inline void compare_rounds(const char *name, void (*ours)(void), void (*floor_)(void), int count,
+                                  const char *goal)
 {
     double of_ours[2][ROUNDS + 1], of_floor[2][ROUNDS_ANY + 1]; /* of any rounds, of those alone */
     int tried = 0, any = 0, alone = 0;
 
     for (; tried < ROUNDS_TRIED && alone < ROUNDS; tried++) {
-        floor_();
-        double begin = now_ns();
-        floor_();
-        double floor_ns = (now_ns() - begin) / count;
-        /* Not before the floor: behind a pause the chain is slow to begin with. */
-        bool mine = core_is_alone();
+        bool mine = true;
+        double floor_ns = time_round(floor_, count, &mine);
         struct timespec pause = {0, 5 * 1000000};
 
         if (mine || any < ROUNDS_ANY) {
-            ours();
-            begin = now_ns();
-            ours();
-            double ours_ns = (now_ns() - begin) / count;
-            mine &= core_is_alone();
+            double ours_ns = time_round(ours, count, &mine);
             of_floor[mine][mine ? alone : any] = floor_ns;
             of_ours[mine][mine ? alone : any] = ours_ns;
             alone += mine;
