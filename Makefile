@@ -62,6 +62,7 @@ $(BUILD)/pic/%.o: %.c $(BUILD)/flags
 # Built twice, for the processors that have these instructions and for all.
 ifneq ($(filter x86_64%,$(MACHINE)),)
 $(BUILD)/obj/analyzer/trace/members_avx2.o: ALL_CFLAGS += -mavx2 -mbmi -mbmi2
+$(BUILD)/obj/analyzer/trace/members_avx512.o: ALL_CFLAGS += -mavx2 -mbmi -mbmi2 -mavx512f -mavx512bw -mavx512vl
 endif
 # Loops that are nothing but vectors.
 $(BUILD)/obj/analyzer/trace/index_check.o: OPT = -O3 -g

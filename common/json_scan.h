@@ -96,24 +96,37 @@ const char *json_number(struct json_scan *scan, const char *at, struct json_numb
 const char *json_u64_slow(struct json_scan *scan, const char *at, uint64_t *value);
 
 #ifdef __AVX2__
-/* The digits that stand here, at most 16, and what they say. The digits are moved to the end of the register,
- * zeros before them, and added up in pairs, fours, eights and sixteens: 23 instructions for any number of
- * them, where eight at a time took 33. */
-static inline unsigned json_digits(const char *at, uint64_t *value)
+/* What the first digits of the text say, of which '0' was taken away: 1 to 16 of them. They are moved to the
+ * end of the register, zeros before them, and added up in pairs, fours, eights and sixteens. */
+static inline uint64_t json_digits_sum(__m128i text, unsigned digits)
 {
     static const signed char shift[32] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
                                           0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15};
-    __m128i text = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(const void *)at), _mm_set1_epi8('0'));
-    __m128i digit = _mm_cmpeq_epi8(_mm_min_epu8(text, _mm_set1_epi8(9)), text);
-    unsigned digits = (unsigned)__builtin_ctz(~(unsigned)_mm_movemask_epi8(digit));
     text = _mm_shuffle_epi8(text, _mm_loadu_si128((const __m128i *)(const void *)(shift + digits)));
     text = _mm_maddubs_epi16(text, _mm_set1_epi16(1 << 8 | 10));
     text = _mm_madd_epi16(text, _mm_set1_epi32(1 << 16 | 100));
     text = _mm_packus_epi32(text, text);
     text = _mm_madd_epi16(text, _mm_set1_epi32(1 << 16 | 10000));
     uint64_t eights = (uint64_t)_mm_cvtsi128_si64(text);
-    *value = (eights & UINT32_MAX) * 100000000 + (eights >> 32);
+    return (eights & UINT32_MAX) * 100000000 + (eights >> 32);
+}
+
+/* The digits that stand here, at most 16, and what they say: 23 instructions for any number of them, where
+ * eight at a time took 33. */
+static inline unsigned json_digits(const char *at, uint64_t *value)
+{
+    __m128i text = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(const void *)at), _mm_set1_epi8('0'));
+    __m128i digit = _mm_cmpeq_epi8(_mm_min_epu8(text, _mm_set1_epi8(9)), text);
+    unsigned digits = (unsigned)__builtin_ctz(~(unsigned)_mm_movemask_epi8(digit));
+    *value = json_digits_sum(text, digits);
     return digits;
+}
+
+/* The same where it is known that as many digits stand here. */
+static inline uint64_t json_digits_known(const char *at, unsigned digits)
+{
+    return json_digits_sum(
+        _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(const void *)at), _mm_set1_epi8('0')), digits);
 }
 #elif __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 /* The same eight digits at a time. Bytes of digits: those where '0' to '9', turned into 0 to 9, plus 0x76 has

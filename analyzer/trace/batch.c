@@ -6,13 +6,13 @@
 #include "common/utf8.h"
 
 /* RECORDS: as many bytes as the records of a usual block take. ALLOCATED: what unusual ones may point to. */
-enum { RECORDS = 192 << 10, ALLOCATED = 4 << 20 };
+enum { RECORDS = 384 << 10, ALLOCATED = 4 << 20 };
 
-bool batch_init(struct batch *batch, bool extras, bool portable)
+bool batch_init(struct batch *batch, const struct cg_load_options *options)
 {
     *batch = (struct batch){0};
     batch->records = block_resize(NULL, RECORDS);
-    return decoder_init(&batch->decoder, extras, portable) && batch->records != NULL;
+    return decoder_init(&batch->decoder, options) && batch->records != NULL;
 }
 
 void batch_free(struct batch *batch)

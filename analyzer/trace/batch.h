@@ -28,10 +28,11 @@ struct batch {
     struct defect defect;
     char *records;
     size_t used;
+    size_t first_row[CG_KIND_COUNT]; /* that the records of each kind were given, when they are taken */
 };
 
 /* False when memory is short; batch_free() frees what was made. */
-bool batch_init(struct batch *batch, bool extras, bool portable);
+bool batch_init(struct batch *batch, const struct cg_load_options *options);
 void batch_free(struct batch *batch);
 
 /* To the beginning of a block that was filled. */
@@ -41,11 +42,11 @@ void batch_rewind(struct batch *batch);
 bool batch_decode(struct batch *batch);
 
 /* The record behind another one, the first one behind NULL; NULL when there is none. */
-static inline const struct waiting *batch_record(const struct batch *batch, const struct waiting *before)
+static inline struct waiting *batch_record(const struct batch *batch, struct waiting *before)
 {
-    const char *at = batch->records;
-    if (before != NULL) at = (const char *)&before->record.value[schema_objects[before->kind].count];
-    return at < batch->records + batch->used ? (const struct waiting *)(const void *)at : NULL;
+    char *at = batch->records;
+    if (before != NULL) at = (char *)&before->record.value[schema_objects[before->kind].count];
+    return at < batch->records + batch->used ? (struct waiting *)(void *)at : NULL;
 }
 
 #endif

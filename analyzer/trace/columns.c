@@ -41,12 +41,47 @@ static bool resize_span_ends(struct cg_spans *spans, size_t rows)
            resize(&spans->parent, sizeof *spans->parent, spans->rows, rows);
 }
 
-static enum columns_answer make_room(struct cg_trace *trace, struct columns_capacity *capacity,
-                                     enum cg_kind kind, size_t rows, bool extras)
+void columns_room_init(struct columns_room *room)
+{
+    *room = (struct columns_room){.lock = PTHREAD_MUTEX_INITIALIZER, .stored = PTHREAD_COND_INITIALIZER};
+}
+
+void columns_room_destroy(struct columns_room *room)
+{
+    pthread_mutex_destroy(&room->lock);
+    pthread_cond_destroy(&room->stored);
+}
+
+void columns_begin_storing(struct columns_room *room)
+{
+    pthread_mutex_lock(&room->lock);
+    room->storing++;
+    pthread_mutex_unlock(&room->lock);
+}
+
+void columns_end_storing(struct columns_room *room)
+{
+    pthread_mutex_lock(&room->lock);
+    if (--room->storing == 0) pthread_cond_signal(&room->stored);
+    pthread_mutex_unlock(&room->lock);
+}
+
+/* What is written is in place: the columns may move. */
+static void await_stored(struct columns_room *room)
+{
+    pthread_mutex_lock(&room->lock);
+    while (room->storing > 0)
+        pthread_cond_wait(&room->stored, &room->lock);
+    pthread_mutex_unlock(&room->lock);
+}
+
+static enum columns_answer make_room(struct cg_trace *trace, struct columns_room *room, enum cg_kind kind,
+                                     size_t rows, bool extras)
 {
     enum { FIRST_ROWS = 256, MOST_ROWS = UINT32_MAX - 1 };
     bool ok = true;
     if (rows >= MOST_ROWS) return COLUMNS_TOO_MANY;
+    await_stored(room);
     size_t larger = rows == 0 ? FIRST_ROWS : rows > MOST_ROWS / 2 ? MOST_ROWS : rows * 2;
     switch (kind) {
 #define RESIZE_CASE(suffix, member, fields, extra_fields)                                                    \
@@ -59,13 +94,63 @@ static enum columns_answer make_room(struct cg_trace *trace, struct columns_capa
     }
     if (ok && kind == CG_KIND_SPAN_START) ok = resize_span_ends(&trace->span, larger);
     if (!ok) return COLUMNS_NO_MEMORY;
-    capacity->of[kind] = larger;
+    room->of[kind] = larger;
     return COLUMNS_DONE;
 }
 
-/* store_TABLE(): the values of a record, which stand in the order of the table, into a row. False when memory
- * is short. Rows are zero before, and a zero is not written: pages of a field that nothing is said about stay
- * out of memory, 40 MB of 500 for 1 GB of the mixed trace. */
+/* settle_TABLE(): what depends on the order of records. False when memory is short. */
+#define SETTLE_STR(name)
+#define SETTLE_OPT_STR(name)
+#define SETTLE_U64(name)
+#define SETTLE_OPT_U64(name)
+#define SETTLE_F64(name)
+#define SETTLE_OPT_F64(name)
+#define SETTLE_BOOL(name)
+#define SETTLE_ENUM(name)
+#define SETTLE_OPT_ENUM(name)
+#define SETTLE_U64_LIST(name)
+#define SETTLE_STR_LIST(name)
+#define SETTLE_STACK(name)                                                                                   \
+    {                                                                                                        \
+        uint32_t stack = CG_NONE;                                                                            \
+        ok = stacks_take(trace, decoder, value->object, &stack);                                             \
+        value->u = stack;                                                                                    \
+    }
+#define SETTLE_FIELD(name, wire, type, presence, argument, meaning) SETTLE_##type(name) value++;
+#define SETTLE_TABLE(suffix, member, fields, extra_fields)                                                   \
+    static bool settle_##member(struct cg_trace *trace, const struct decoder *decoder,                       \
+                                struct record *record)                                                       \
+    {                                                                                                        \
+        union value *value = record->value;                                                                  \
+        bool ok = true;                                                                                      \
+        (void)trace, (void)decoder;                                                                          \
+        fields(SETTLE_FIELD) extra_fields(SETTLE_FIELD) return ok;                                           \
+    }
+TABLES(SETTLE_TABLE)
+
+enum columns_answer columns_claim(struct cg_trace *trace, struct columns_room *room, enum cg_kind kind,
+                                  const struct decoder *decoder, struct record *record)
+{
+    enum columns_answer answer;
+    switch (kind) {
+#define CLAIM_CASE(suffix, member, fields, extra_fields)                                                     \
+    case CG_KIND_##suffix:                                                                                   \
+        if (trace->member.rows == room->of[kind] &&                                                          \
+            (answer = make_room(trace, room, kind, trace->member.rows, decoder->extras)) != COLUMNS_DONE)    \
+            return answer;                                                                                   \
+        if (decoder->extras && !settle_##member(trace, decoder, record)) return COLUMNS_NO_MEMORY;           \
+        trace->member.rows++;                                                                                \
+        break;
+        TABLES(CLAIM_CASE)
+    default:
+        break;
+    }
+    return COLUMNS_DONE;
+}
+
+/* store_TABLE(): the values of a record, which stand in the order of the table, into a row. Rows are zero
+ * before, and a zero is not written: pages of a field that nothing is said about stay out of memory, 40 MB of
+ * 500 for 1 GB of the mixed trace. */
 #define STORE(array, stored)                                                                                 \
     if ((stored) != 0) (array)[row] = (stored);
 #define STORE_STR(name)      columns->name[row] = decoder_string(decoder, *value);
@@ -81,44 +166,34 @@ static enum columns_answer make_room(struct cg_trace *trace, struct columns_capa
     if (value->numbers != 0) columns->name[row] = decoder_numbers(decoder, *value);
 #define STORE_STR_LIST(name)                                                                                 \
     if (value->strings.count != 0) columns->name[row] = decoder_strings(decoder, *value);
-#define STORE_STACK(name)                                          ok = stacks_take(trace, decoder, value->object, &columns->name[row]);
+#define STORE_STACK(name)                                          columns->name[row] = (uint32_t)value->u;
 #define STORE_FIELD(name, wire, type, presence, argument, meaning) STORE_##type(name) value++, present >>= 1;
 #define STORE_TABLE(suffix, member, fields, extra_fields)                                                    \
-    static bool store_##member(struct cg_trace *trace, const struct decoder *decoder,                        \
-                               const struct record *record)                                                  \
+    static void store_##member(struct cg_trace *trace, const struct decoder *decoder,                        \
+                               const struct record *record, size_t row)                                      \
     {                                                                                                        \
         __typeof__(&trace->member) columns = &trace->member;                                                 \
         const union value *value = record->value;                                                            \
         uint32_t present = record->present;                                                                  \
-        size_t row = columns->rows++;                                                                        \
-        bool ok = true;                                                                                      \
         fields(STORE_FIELD) if (decoder->extras)                                                             \
         {                                                                                                    \
             extra_fields(STORE_FIELD)                                                                        \
         }                                                                                                    \
-        return ok;                                                                                           \
     }
 TABLES(STORE_TABLE)
 
-enum columns_answer columns_append(struct cg_trace *trace, struct columns_capacity *capacity,
-                                   enum cg_kind kind, const struct decoder *decoder,
-                                   const struct record *record)
+void columns_store(struct cg_trace *trace, enum cg_kind kind, const struct decoder *decoder,
+                   const struct record *record, size_t row)
 {
-    enum columns_answer answer;
     switch (kind) {
-#define APPEND_CASE(suffix, member, fields, extra_fields)                                                    \
+#define STORE_CASE(suffix, member, fields, extra_fields)                                                     \
     case CG_KIND_##suffix:                                                                                   \
-        if (trace->member.rows == capacity->of[kind] &&                                                      \
-            (answer = make_room(trace, capacity, kind, trace->member.rows, decoder->extras)) !=              \
-                COLUMNS_DONE)                                                                                \
-            return answer;                                                                                   \
-        if (!store_##member(trace, decoder, record)) return COLUMNS_NO_MEMORY;                               \
+        store_##member(trace, decoder, record, row);                                                         \
         break;
-        TABLES(APPEND_CASE)
+        TABLES(STORE_CASE)
     default:
         break;
     }
-    return COLUMNS_DONE;
 }
 
 /* meta */

@@ -74,6 +74,7 @@ struct list_memo {
 
 struct slot;    /* what is learned of a field, and */
 struct layout;  /* what is learned of an object while reading: decode_internal.h */
+struct shape;   /* and of a whole line: shapes.h */
 struct pattern; /* a key or value as it usually stands in the text */
 
 struct decoder;
@@ -111,6 +112,8 @@ struct decoder {
     size_t string_slot_count;
 
     struct layout *layouts;
+    struct shape *shapes;           /* found by kind and length; NULL in the first batch */
+    uint64_t batch;                 /* number of this one, from 1 */
     struct pattern *patterns;       /* of the values of each enum, then of the kinds */
     struct pattern *starts;         /* of the records of each kind: `{"kind":"op"` */
     uint8_t *kind_memos;            /* kinds, found by the text behind `{"kind":"` */
@@ -118,9 +121,9 @@ struct decoder {
     size_t allocated;               /* bytes of them */
 };
 
-/* portable: without the instructions that only some processors have. False when memory is short;
- * decoder_free() frees what was made. */
-bool decoder_init(struct decoder *decoder, bool extras, bool portable);
+/* Of the options extras, portable and narrow count. False when memory is short; decoder_free() frees what was
+ * made. */
+bool decoder_init(struct decoder *decoder, const struct cg_load_options *options);
 void decoder_free(struct decoder *decoder);
 
 /* Begins a batch: the records before, which were resolved, are no longer valid. False when memory is short.

@@ -57,6 +57,9 @@ enum { OBJECT_END = SCHEMA_MAX_FIELDS, LIST_HEAD, NO_FIELD, KIND_KEY, NOT_LINKED
 /* No enum and no list of kinds is longer. */
 enum { VALUES_MAX = 16 };
 
+/* Of the field with this key that the layout knows; NO_FIELD when there is none. */
+unsigned layout_field(const struct layout *layout, const char *key, size_t length);
+
 /* faults; all return NULL */
 
 const char *decode_fail(struct decoder *decoder, const char *at, const char *format, ...)
@@ -97,7 +100,7 @@ const char *decode_map(struct decoder *decoder, const char *at, struct pair_list
 const char *decode_key(struct decoder *decoder, const char *at, const char **bytes, size_t *length);
 
 /* decode_record() for any processor, and for those with AVX2. */
-record_decoder decode_record_as, decode_record_avx2;
+record_decoder decode_record_as, decode_record_avx2, decode_record_avx512;
 
 /* Bit n: byte n of a and b is the same, n < 16. */
 static inline unsigned equal_bytes(const char *a, const char *b)
@@ -170,8 +173,20 @@ static inline uint32_t decode_text(struct decoder *decoder, const char *bytes, s
     return add_text(decoder, (struct text){bytes, length, strings_hash(bytes, length), CG_ABSENT});
 }
 
-/* The string at a quote, with what the next function leaves out. */
+/* The string at a quote, with what the next functions leave out. */
 const char *decode_unusual_string(struct decoder *decoder, const char *at, uint32_t *string);
+
+/* The plain string at a quote, length: with both quotes. Its position; 0 with a fault. */
+static inline __attribute__((always_inline)) uint32_t decode_plain(struct decoder *decoder, const char *at,
+                                                                   size_t length)
+{
+    uint32_t position = decode_text(decoder, at + 1, length - 2);
+    decoder->last_string.text = at;
+    decoder->last_string.mask = length <= PATTERN_MAX ? mask_of(length) : NO_MATCH;
+    decoder->last_string.length = length;
+    decoder->last_string.position = position;
+    return position;
+}
 
 /* The string at a quote. Where its text is that of the string before it, as tensor_id is often the
  * storage_id, it is the same string. */
@@ -184,15 +199,8 @@ static inline __attribute__((always_inline)) const char *decode_quoted(struct de
     }
     const char *end = json_plain_run(at + 1);
     if (__builtin_expect(*end != '"', 0)) return decode_unusual_string(decoder, at, string);
-    uint32_t position = decode_text(decoder, at + 1, (size_t)(end - at - 1));
-    if (__builtin_expect(position == 0, 0)) return NULL;
-    size_t length = (size_t)(++end - at);
-    decoder->last_string.text = at;
-    decoder->last_string.mask = length <= PATTERN_MAX ? mask_of(length) : NO_MATCH;
-    decoder->last_string.length = length;
-    decoder->last_string.position = position;
-    *string = position;
-    return end;
+    *string = decode_plain(decoder, at, (size_t)(++end - at));
+    return *string != 0 ? end : NULL;
 }
 
 static inline const char *decode_string(struct decoder *decoder, const char *at, uint32_t *string)

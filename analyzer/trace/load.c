@@ -87,17 +87,20 @@ static void take_block(struct worker *worker)
 {
     struct loader *loader = worker->loader;
     batch_rewind(&worker->batch);
-    for (bool more = true, mine = false; more;) {
+    bool more = batch_decode(&worker->batch);
+    await_turn(worker);
+    while (loader->status == 0) {
+        loader->status = take_batch(&loader->taker, &worker->batch, more);
+        if (loader->status != 0 || !more) break;
+        take_store(&loader->taker, &worker->batch);
         more = batch_decode(&worker->batch);
-        if (!mine) await_turn(worker);
-        mine = true;
-        if (loader->status == 0) loader->status = take_batch(&loader->taker, &worker->batch, more);
-        if (loader->status != 0) break;
     }
-    if (loader->status != 0)
-        atomic_store_explicit(&loader->failed, true, memory_order_relaxed); /* only advice to stop early */
+    bool taken = loader->status == 0;
+    /* Only advice to stop early. */
+    if (!taken) atomic_store_explicit(&loader->failed, true, memory_order_relaxed);
     report_progress(loader, worker->batch.block.source_bytes);
     pass_turn(loader);
+    if (taken) take_store(&loader->taker, &worker->batch);
 }
 
 static void start_helpers(struct loader *loader);
@@ -146,7 +149,7 @@ static void start_helpers(struct loader *loader)
     for (; loader->helper_count < count; loader->helper_count++) {
         struct worker *helper = &loader->helpers[loader->helper_count];
         helper->loader = loader;
-        if (!batch_init(&helper->batch, loader->options.extras, loader->options.portable) ||
+        if (!batch_init(&helper->batch, &loader->options) ||
             pthread_create(&helper->thread, NULL, help, helper) != 0) {
             batch_free(&helper->batch);
             return;
@@ -167,7 +170,7 @@ static void read_trace(struct loader *loader)
 {
     struct worker worker = {.loader = loader};
     clock_gettime(CLOCK_MONOTONIC, &loader->last_progress);
-    if (batch_init(&worker.batch, loader->options.extras, loader->options.portable)) {
+    if (batch_init(&worker.batch, &loader->options)) {
         take_blocks(&worker, true);
         end_helpers(loader);
     } else {

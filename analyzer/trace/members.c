@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyzer/trace/decode_internal.h"
+#include "analyzer/trace/shapes.h"
 
 /* The text of the member, from its comma to the end of its value, stands for the value from now on. */
 static inline void remember(struct slot *slot, const char *begin, const char *end, union value value)
@@ -193,16 +194,6 @@ usual_value(struct decoder *decoder, const char *begin, const char *at, struct s
 
 /* members */
 
-static unsigned find_field(const struct layout *layout, const char *bytes, size_t length)
-{
-    for (unsigned i = 0; i < layout->schema->count; i++) {
-        const struct field *field = &layout->schema->fields[i];
-        if (field->key_length == length && memcmp(field->key, bytes, length) == 0)
-            return layout->known >> i & 1 ? i : NO_FIELD;
-    }
-    return NO_FIELD;
-}
-
 static bool is_kind(const char *bytes, size_t length)
 {
     return length == 4 && memcmp(bytes, "kind", 4) == 0;
@@ -243,7 +234,7 @@ static struct step unexpected_member(struct decoder *decoder, const char *at, bo
     if (!first && (step.at = at = list_goes_on(decoder, at, '}', &more), at == NULL || !more)) return step;
     decoder->field = NULL;
     if ((step.at = at = decode_key(decoder, at, &bytes, &length)) == NULL) return step;
-    step.field = find_field(layout, bytes, length);
+    step.field = layout_field(layout, bytes, length);
     if (step.field == NO_FIELD) {
         if (is_kind(bytes, length)) step.field = KIND_KEY;
         return step;
@@ -494,14 +485,39 @@ static const char *unexpected_start(struct decoder *decoder, const char *line, e
     return value != NULL && decode_kind(decoder, value, kind) != NULL ? at : NULL;
 }
 
-const char *decode_record_as(struct decoder *decoder, const char *line, enum cg_kind *kind,
-                             struct record *record)
+/* Whatever the line looks like; layout is set to that of its members. */
+static const char *parse_record(struct decoder *decoder, const char *line, enum cg_kind *kind,
+                                struct layout **layout, struct record *record)
 {
     bool first = false;
     decoder->field = NULL;
     const char *at = usual_start(decoder, line, kind);
     if (at == NULL && (at = unexpected_start(decoder, line, kind, &first)) == NULL) return NULL;
-    struct layout *layout = &decoder->layouts[*kind];
-    if (*kind == CG_KIND_EDGE && (layout = edge_layout(decoder, line, at)) == NULL) return NULL;
-    return decode_members(decoder, at, first, layout, 1, first ? 1 : 0, record);
+    *layout = &decoder->layouts[*kind];
+    if (*kind == CG_KIND_EDGE && (*layout = edge_layout(decoder, line, at)) == NULL) return NULL;
+    return decode_members(decoder, at, first, *layout, 1, first ? 1 : 0, record);
+}
+
+const char *decode_record_as(struct decoder *decoder, const char *line, enum cg_kind *kind,
+                             struct record *record)
+{
+    struct layout *layout;
+#ifdef __AVX2__
+    if (decoder->shapes != NULL) {
+        size_t length = shape_line_length(line);
+        struct shape *shapes = shapes_for(decoder, line, length);
+        for (struct shape *shape = shapes; shape < shapes + SHAPE_WAYS; shape++) {
+            if (!shape_fits(shape, line, length)) continue;
+            *kind = (enum cg_kind)shape->kind;
+            if (shape_take(decoder, shape, line, record)) return line + shape->end;
+            if (decoder->fault.no_memory) return NULL;
+            break;
+        }
+        const char *end = parse_record(decoder, line, kind, &layout, record);
+        if (end != NULL && length < SHAPE_TEXT)
+            shape_missed(decoder, shapes, layout, line, end, *kind, record);
+        return end;
+    }
+#endif
+    return parse_record(decoder, line, kind, &layout, record);
 }

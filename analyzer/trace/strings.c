@@ -76,16 +76,40 @@ static inline bool same_bytes(const char *a, const char *b, size_t length)
     return eight(a + last) == eight(b + last);
 }
 
-/* The slot that holds the text, or the free one where it belongs. */
+static inline bool same_text(const struct cg_strings *strings, cg_str number, const char *bytes,
+                             size_t length)
+{
+    const uint64_t *end = &strings->offset[number];
+    return end[0] - end[-1] == length && same_bytes(strings->bytes + end[-1], bytes, length);
+}
+
+bool strings_is(const struct cg_strings *strings, cg_str candidate, const char *bytes, size_t length)
+{
+    return candidate != CG_ABSENT && same_text(strings, candidate, bytes, length);
+}
+
+/* The slot that holds the text, or the free one where it belongs. A line at a time: from slot to slot, each
+ * miss of a branch cost as much as all of that. */
 static inline size_t probe(const struct cg_strings *strings, uint32_t hash, const char *bytes, size_t length)
 {
-    const uint64_t *slots = strings->slots;
-    size_t slot = hash & strings->slot_mask;
-    for (; slots[slot] != 0; slot = (slot + 1) & strings->slot_mask) {
-        if ((uint32_t)(slots[slot] >> 32) != hash) continue;
-        const uint64_t *end = &strings->offset[(cg_str)slots[slot]];
-        if (end[0] - end[-1] == length && same_bytes(strings->bytes + end[-1], bytes, length)) break;
+    for (size_t first = strings_slot(strings, hash);; first = (first + STRINGS_LINE) & strings->slot_mask) {
+        const uint64_t *line = &strings->slots[first];
+        for (unsigned equal = strings_equal(line, true, hash); equal != 0; equal &= equal - 1) {
+            unsigned slot = (unsigned)__builtin_ctz(equal);
+            cg_str number = (cg_str)line[slot];
+            if (number != CG_ABSENT && same_text(strings, number, bytes, length)) return first + slot;
+        }
+        if (line[STRINGS_LINE - 1] == 0)
+            return first + (unsigned)__builtin_ctz(strings_equal(line, false, CG_ABSENT));
     }
+}
+
+/* Where one that is not there belongs. */
+static inline size_t free_slot(const uint64_t *slots, size_t mask, uint32_t hash)
+{
+    size_t slot = hash & mask & ~(size_t)(STRINGS_LINE - 1);
+    while (slots[slot] != 0)
+        slot = (slot + 1) & mask;
     return slot;
 }
 
@@ -97,10 +121,7 @@ static bool grow_slots(struct cg_strings *strings)
     if (slots == NULL) return false;
     for (size_t old = 0; old <= strings->slot_mask; old++) {
         if (strings->slots[old] == 0) continue;
-        size_t slot = (strings->slots[old] >> 32) & (size - 1);
-        while (slots[slot] != 0)
-            slot = (slot + 1) & (size - 1);
-        slots[slot] = strings->slots[old];
+        slots[free_slot(slots, size - 1, (uint32_t)(strings->slots[old] >> 32))] = strings->slots[old];
     }
     block_free(strings->slots);
     strings->slots = slots;
@@ -136,10 +157,7 @@ static bool reopen(struct cg_strings *strings)
     for (cg_str string = 1; string <= strings->count; string++) {
         struct cg_text text = strings_text(strings, string);
         uint32_t hash = strings_hash(text.bytes, text.length);
-        size_t slot = hash & strings->slot_mask;
-        while (slots[slot] != 0)
-            slot = (slot + 1) & strings->slot_mask;
-        slots[slot] = (uint64_t)hash << 32 | string;
+        slots[free_slot(slots, strings->slot_mask, hash)] = (uint64_t)hash << 32 | string;
     }
     if (strings->borrowed && !own_texts(strings)) {
         block_free(slots);
@@ -207,7 +225,7 @@ cg_str strings_intern(struct cg_strings *strings, uint32_t hash, const char *byt
 cg_str strings_find(const struct cg_strings *strings, const char *bytes, size_t length)
 {
     if (strings->finished) {
-        size_t slot = strings_hash(bytes, length) & strings->slot_mask;
+        size_t slot = strings_slot(strings, strings_hash(bytes, length));
         for (; strings->numbers[slot] != CG_ABSENT; slot = (slot + 1) & strings->slot_mask) {
             struct cg_text text = strings_text(strings, strings->numbers[slot]);
             if (text.length == length && memcmp(text.bytes, bytes, length) == 0) break;

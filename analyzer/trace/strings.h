@@ -3,6 +3,9 @@
 #define CGTRACE_ANALYZER_TRACE_STRINGS_H
 
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "analyzer/trace/trace.h"
 
@@ -12,7 +15,9 @@ struct cg_strings {
     uint64_t *offset; /* text n is bytes[offset[n - 1]] up to bytes[offset[n]] */
     uint32_t count, capacity;
     union {
-        uint64_t *slots; /* open addressing, linear probing: low half of the hash << 32 | number; 0 is free */
+        /* Open addressing, linear probing from the begin of a cache line on, so that a line is full from its
+         * front: low half of the hash << 32 | number; 0 is free. */
+        uint64_t *slots;
         cg_str *numbers; /* the same table without the hashes, once it is finished */
     };
     size_t slot_mask;
@@ -58,11 +63,58 @@ cg_str strings_find(const struct cg_strings *strings, const char *bytes, size_t 
  * strings_intern() makes that again from all texts. */
 void strings_finish(struct cg_strings *strings);
 
-/* Asks for the place where the search will begin, which in a large table is a cache miss. */
+enum { STRINGS_LINE = 8 }; /* slots */
+
+/* The first slot where a text with this hash may be. */
+static inline size_t strings_slot(const struct cg_strings *strings, uint32_t hash)
+{
+    return hash & strings->slot_mask & ~(size_t)(STRINGS_LINE - 1);
+}
+
+/* Bit n: the upper half of slot n of a line, where the hash is, is this; or the lower half, where the number
+ * is. */
+static inline unsigned strings_equal(const uint64_t *line, bool upper, uint32_t half)
+{
+#ifdef __SSE2__
+    const float *floats = (const float *)(const void *)line; /* which shuffling is made for */
+    __m128 a = _mm_load_ps(floats), b = _mm_load_ps(floats + 4), c = _mm_load_ps(floats + 8),
+           d = _mm_load_ps(floats + 12);
+    __m128 ab = upper ? _mm_shuffle_ps(a, b, 0xDD) : _mm_shuffle_ps(a, b, 0x88);
+    __m128 cd = upper ? _mm_shuffle_ps(c, d, 0xDD) : _mm_shuffle_ps(c, d, 0x88);
+    __m128i wanted = _mm_set1_epi32((int)half);
+    __m128i equal = _mm_packs_epi32(_mm_cmpeq_epi32(_mm_castps_si128(ab), wanted),
+                                    _mm_cmpeq_epi32(_mm_castps_si128(cd), wanted));
+    return (unsigned)_mm_movemask_epi8(_mm_packs_epi16(equal, _mm_setzero_si128()));
+#else
+    unsigned equal = 0;
+    for (unsigned i = 0; i < STRINGS_LINE; i++)
+        equal |= (unsigned)((uint32_t)(line[i] >> (upper ? 32 : 0)) == half) << i;
+    return equal;
+#endif
+}
+
+/* Looking up many texts, each step for several of them before the next one: the cache misses of a large table
+ * then overlap. Asks for where the search begins; */
 static inline void strings_prefetch(const struct cg_strings *strings, uint32_t hash)
 {
-    __builtin_prefetch(&strings->slots[hash & strings->slot_mask]);
+    __builtin_prefetch(&strings->slots[strings_slot(strings, hash)]);
 }
+/* the text that is found there first, which may be another one with this hash; CG_ABSENT: none; */
+static inline cg_str strings_candidate(const struct cg_strings *strings, uint32_t hash)
+{
+    const uint64_t *line = &strings->slots[strings_slot(strings, hash)];
+    unsigned equal = strings_equal(line, true, hash);
+    cg_str candidate = equal != 0 ? (cg_str)line[__builtin_ctz(equal)] : CG_ABSENT;
+    __builtin_prefetch(&strings->offset[candidate]);
+    return candidate;
+}
+/* its bytes. */
+static inline void strings_prefetch_text(const struct cg_strings *strings, cg_str candidate)
+{
+    if (candidate != CG_ABSENT) __builtin_prefetch(strings->bytes + strings->offset[candidate - 1]);
+}
+/* Whether it is the text; else strings_intern() must look for it. */
+bool strings_is(const struct cg_strings *strings, cg_str candidate, const char *bytes, size_t length);
 
 static inline struct cg_text strings_text(const struct cg_strings *strings, cg_str string)
 {

@@ -3,19 +3,29 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/trace/columns_table.h"
 #include "analyzer/trace/meta_extras.h"
 #include "common/dense.h"
 #include "common/utf8.h"
 
+/* Places of a tensor's fields in its record. */
+enum {
+#define TENSOR_FIELD(name, wire, type, presence, argument, meaning) TENSOR_FIELD_##name,
+    CG_TENSOR_FIELDS(TENSOR_FIELD)
+#undef TENSOR_FIELD
+};
+
 bool taker_init(struct taker *taker, const char *name, struct cg_trace *trace, struct cg_error *error)
 {
     *taker = (struct taker){.name = name, .trace = trace, .error = error, .sequence.trace = trace};
+    columns_room_init(&taker->room);
     return interned_init(&taker->interned, trace->strings);
 }
 
 void taker_free(struct taker *taker)
 {
     interned_free(&taker->interned);
+    columns_room_destroy(&taker->room);
 }
 
 /* errors */
@@ -68,23 +78,18 @@ static bool resolve(struct taker *taker, cg_str dtype, struct cg_list shape, uin
            dense_bytes(taker->interned.u64_pool + shape.first, shape.count, text.bytes, text.length, bytes);
 }
 
-/* doc/spec/trace.md 8: footprints that the producer left out. */
-static void resolve_dense_bytes(struct taker *taker, enum cg_kind kind)
+/* doc/spec/trace.md 8: a footprint that the producer left out. */
+static void resolve_dense_bytes(struct taker *taker, const struct decoder *decoder, struct record *record,
+                                unsigned dtype, unsigned shape, unsigned bytes)
 {
-    struct cg_trace *trace = taker->trace;
-    if (kind == CG_KIND_OP) {
-        struct cg_ops *ops = &trace->op;
-        size_t row = ops->rows - 1;
-        if (!ops->output_dense_bytes_set[row])
-            ops->output_dense_bytes_set[row] =
-                resolve(taker, ops->dtype[row], ops->shape[row], &ops->output_dense_bytes[row]);
-    } else if (kind == CG_KIND_TENSOR) {
-        struct cg_tensors *tensors = &trace->tensor;
-        size_t row = tensors->rows - 1;
-        if (!tensors->dense_bytes_set[row])
-            tensors->dense_bytes_set[row] =
-                resolve(taker, tensors->dtype[row], tensors->shape[row], &tensors->dense_bytes[row]);
-    }
+    union value *value = record->value;
+    uint64_t resolved;
+    if (record->present >> bytes & 1) return;
+    if (!resolve(taker, decoder_string(decoder, value[dtype]), decoder_numbers(decoder, value[shape]),
+                 &resolved))
+        return;
+    value[bytes].u = resolved;
+    record->present |= UINT32_C(1) << bytes;
 }
 
 static int take_meta(struct taker *taker, const struct batch *batch, const struct waiting *waiting)
@@ -97,13 +102,9 @@ static int take_meta(struct taker *taker, const struct batch *batch, const struc
                : taker_no_memory(taker);
 }
 
-static int take_record(struct taker *taker, const struct batch *batch, const struct waiting *waiting)
+static int claim_row(struct taker *taker, const struct batch *batch, struct waiting *waiting)
 {
-    enum cg_kind kind = waiting->kind;
-    const struct record *record = &waiting->record;
-    if (!sequence_record(&taker->sequence, kind, &batch->decoder, record)) return sequence_fault(taker);
-    if (kind == CG_KIND_META) return take_meta(taker, batch, waiting);
-    switch (columns_append(taker->trace, &taker->capacity, kind, &batch->decoder, record)) {
+    switch (columns_claim(taker->trace, &taker->room, waiting->kind, &batch->decoder, &waiting->record)) {
     case COLUMNS_NO_MEMORY:
         return taker_no_memory(taker);
     case COLUMNS_TOO_MANY:
@@ -112,10 +113,26 @@ static int take_record(struct taker *taker, const struct batch *batch, const str
     case COLUMNS_DONE:
         break;
     }
-    if (kind == CG_KIND_OP && record->present >> OP_FIELD_error & 1)
-        taker->trace->out_of_memory_count += record->value[OP_FIELD_error].u == CG_OUT_OF_MEMORY;
-    resolve_dense_bytes(taker, kind);
     return 0;
+}
+
+static int take_record(struct taker *taker, const struct batch *batch, struct waiting *waiting)
+{
+    const struct decoder *decoder = &batch->decoder;
+    struct record *record = &waiting->record;
+    enum cg_kind kind = waiting->kind;
+    if (!sequence_record(&taker->sequence, kind, decoder, record)) return sequence_fault(taker);
+    if (kind == CG_KIND_META) return take_meta(taker, batch, waiting);
+    if (kind == CG_KIND_OP) {
+        if (record->present >> OP_FIELD_error & 1)
+            taker->trace->out_of_memory_count += record->value[OP_FIELD_error].u == CG_OUT_OF_MEMORY;
+        resolve_dense_bytes(taker, decoder, record, OP_FIELD_dtype, OP_FIELD_shape,
+                            OP_FIELD_output_dense_bytes);
+    } else if (kind == CG_KIND_TENSOR) {
+        resolve_dense_bytes(taker, decoder, record, TENSOR_FIELD_dtype, TENSOR_FIELD_shape,
+                            TENSOR_FIELD_dense_bytes);
+    }
+    return claim_row(taker, batch, waiting);
 }
 
 static int take_defect(struct taker *taker, const struct batch *batch)
@@ -125,17 +142,35 @@ static int take_defect(struct taker *taker, const struct batch *batch)
     return sequence_may_follow(&taker->sequence) ? line_fault(taker, batch) : sequence_fault(taker);
 }
 
+/* Of each kind: the row that the next record gets. */
+static void note_rows(const struct cg_trace *trace, size_t *rows)
+{
+#define ROWS_OF(suffix, member, fields, extra_fields) rows[CG_KIND_##suffix] = trace->member.rows;
+    TABLES(ROWS_OF)
+}
+
 int take_batch(struct taker *taker, struct batch *batch, bool more)
 {
     int status;
     if (!decoder_resolve(&batch->decoder, &taker->interned)) return taker_no_memory(taker);
-    for (const struct waiting *waiting = NULL; (waiting = batch_record(batch, waiting)) != NULL;) {
+    note_rows(taker->trace, batch->first_row);
+    for (struct waiting *waiting = NULL; (waiting = batch_record(batch, waiting)) != NULL;) {
         taker->line = taker->lines_before + waiting->line;
         if ((status = take_record(taker, batch, waiting)) != 0) return status;
     }
     if (batch->defect.text != NULL) return take_defect(taker, batch);
     if (!more) taker->lines_before += batch->line;
+    columns_begin_storing(&taker->room);
     return 0;
+}
+
+void take_store(struct taker *taker, struct batch *batch)
+{
+    size_t rows[CG_KIND_COUNT];
+    memcpy(rows, batch->first_row, sizeof rows);
+    for (struct waiting *waiting = NULL; (waiting = batch_record(batch, waiting)) != NULL;)
+        columns_store(taker->trace, waiting->kind, &batch->decoder, &waiting->record, rows[waiting->kind]++);
+    columns_end_storing(&taker->room);
 }
 
 int take_end(struct taker *taker, bool extras)

@@ -16,7 +16,7 @@ struct taker {
     struct cg_trace *trace;
     struct interned interned;
     struct sequence sequence;
-    struct columns_capacity capacity;
+    struct columns_room room;
     uint64_t lines_before; /* the block in hand */
     uint64_t line;         /* from 1; of the record in hand */
     struct {
@@ -30,9 +30,12 @@ bool taker_init(struct taker *taker, const char *name, struct cg_trace *trace, s
 void taker_free(struct taker *taker);
 
 int taker_no_memory(struct taker *taker);
-/* Takes the records of a batch, and then its defect. more: of the same block. 0, or the exit status with the
- * error filled. */
+/* Takes the records of a batch, and then its defect: whatever depends on their order. more: of the same
+ * block. 0, or the exit status with the error filled. After 0 take_store() must follow, at any time and from
+ * any thread. */
 int take_batch(struct taker *taker, struct batch *batch, bool more);
+/* Writes their rows. */
+void take_store(struct taker *taker, struct batch *batch);
 /* What stands at the end of the stream: the rules about all of it, the order of the spans. */
 int take_end(struct taker *taker, bool extras);
 

@@ -30,15 +30,30 @@ bool decoder_keep_strings(struct decoder *decoder)
     return true;
 }
 
+/* The texts that the batch begins with are known from the one before. */
 static bool resolve_texts(struct texts *texts, struct cg_strings *strings)
 {
-    enum { AHEAD = 16 };
-    for (size_t i = 1; i < texts->count; i++) {
-        struct text *text = &texts->text[i];
-        if (i + AHEAD < texts->count) strings_prefetch(strings, text[AHEAD].hash);
-        if (text->number == CG_ABSENT &&
-            (text->number = strings_intern(strings, text->hash, text->bytes, text->length)) == CG_ABSENT)
-            return false;
+    enum { GROUP = 32 };
+    cg_str candidates[GROUP];
+    for (size_t begin = 1, end = 1; begin < texts->count; begin = end) {
+        struct text *text = texts->text + begin;
+        size_t count = texts->count - begin < GROUP ? texts->count - begin : GROUP;
+        end = begin + count;
+        size_t later = texts->count - end < GROUP ? texts->count - end : GROUP;
+        for (size_t i = 0; i < later; i++)
+            strings_prefetch(strings, text[count + i].hash);
+        for (size_t i = 0; i < count; i++)
+            candidates[i] = strings_candidate(strings, text[i].hash);
+        for (size_t i = 0; i < count; i++)
+            strings_prefetch_text(strings, candidates[i]);
+        for (size_t i = 0; i < count; i++) {
+            if (text[i].number != CG_ABSENT) continue;
+            if (strings_is(strings, candidates[i], text[i].bytes, text[i].length))
+                text[i].number = candidates[i];
+            else if ((text[i].number =
+                          strings_intern(strings, text[i].hash, text[i].bytes, text[i].length)) == CG_ABSENT)
+                return false;
+        }
     }
     return true;
 }

@@ -17,6 +17,7 @@ $(FUZZ_DIR)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,FUZZ)$(FUZZ_CC) $(FUZZ_FLAGS) $(CUDA_CPPFLAGS) -fsanitize=fuzzer-no-link,address,undefined -c -o $@ $<
 $(FUZZ_DIR)/obj/analyzer/trace/members_avx2.o: CPPFLAGS += -mavx2 -mbmi -mbmi2
+$(FUZZ_DIR)/obj/analyzer/trace/members_avx512.o: CPPFLAGS += -mavx2 -mbmi -mbmi2 -mavx512f -mavx512bw -mavx512vl
 $(FUZZ_DIR)/obj/analyzer/viewer/page.o: $(addprefix $(BUILD)/gen/viewer/viewer.,js css html)
 $(FUZZ_TRACES): $(FUZZ_DIR)/obj/tests/fuzz/mutate.o
 $(FUZZ_DIR)/libfuzzed.a: $(FUZZ_OBJ)
