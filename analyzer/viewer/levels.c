@@ -316,7 +316,7 @@ void level_base_free(struct level_base *base)
 
 /* A part that is made of columns and of the one that is made last. */
 struct level_part {
-    char name[24];
+    char name[32];
     const struct buffer *columns;
     unsigned count, last;
     struct buffer last_column;
