@@ -28,42 +28,66 @@ static int compare_groups(const void *left, const void *right, void *context)
     return context ? trace_compare(context, a->key, b->key) : (a->key > b->key) - (a->key < b->key);
 }
 
-static bool add_lifetime(const struct cg_trace *trace, const struct logical_memory *logical,
-                         const struct lifetime *lifetime, enum grouping grouping, struct groups *groups,
-                         size_t *capacity)
+/* The group of a key, made where there is none; NULL when memory is short. */
+static struct group *group_of(struct groups *groups, uint32_t key)
 {
-    uint32_t key = storage_key(trace, grouping, lifetime->row);
     if (!groups->place[key]) {
-        if (!array_room(&groups->list, groups->count, capacity, sizeof *groups->list)) return false;
+        if (!array_room(&groups->list, groups->count, &groups->room, sizeof *groups->list)) return NULL;
         groups->list[groups->count++] = (struct group){.key = key};
         groups->place[key] = (uint32_t)groups->count;
     }
-    struct group *group = &groups->list[groups->place[key] - 1];
-    uint64_t bytes = trace->memory.bytes[lifetime->row];
+    return &groups->list[groups->place[key] - 1];
+}
+
+static void add_storage(struct group *group, uint64_t bytes, bool at_peak)
+{
     group->allocations++;
     group->allocated_bytes = cg_sat_add(group->allocated_bytes, bytes);
-    if (lifetime_live_at_peak(trace, logical, lifetime)) {
-        group->storages++;
-        group->bytes = cg_sat_add(group->bytes, bytes);
+    if (!at_peak) return;
+    group->storages++;
+    group->bytes = cg_sat_add(group->bytes, bytes);
+}
+
+/* One pass for all groupings, as most of it is waiting for the rows of lifetimes. */
+static bool add_lifetimes(const struct cg_trace *trace, const struct logical_memory *logical,
+                          struct groups groups[GROUPING_COUNT])
+{
+    for (size_t i = 0; i < logical->lifetime_count; i++) {
+        const struct lifetime *lifetime = &logical->lifetimes[i];
+        uint64_t bytes = trace->memory.bytes[lifetime->row];
+        bool at_peak = lifetime_live_at_peak(trace, logical, lifetime);
+        for (unsigned g = 0; g < GROUPING_COUNT; g++) {
+            struct group *group = group_of(&groups[g], storage_key(trace, (enum grouping)g, lifetime->row));
+            if (!group) return false;
+            add_storage(group, bytes, at_peak);
+        }
     }
     return true;
 }
 
-bool groups_make(const struct cg_trace *trace, const struct logical_memory *logical, enum grouping grouping,
-                 struct groups *groups)
+static void sort_groups(const struct cg_trace *trace, enum grouping grouping, struct groups *groups)
 {
-    size_t capacity = 0, keys = grouping == BY_CATEGORY ? CG_CATEGORY_COUNT
-                                : grouping == BY_SITE   ? trace_frame_count(trace)
-                                                        : trace_string_count(trace);
-    *groups = (struct groups){.place = block_zeroed((keys + 1) * sizeof *groups->place)};
-    if (!groups->place) return false;
-    for (size_t i = 0; i < logical->lifetime_count; i++)
-        if (!add_lifetime(trace, logical, &logical->lifetimes[i], grouping, groups, &capacity)) return false;
     if (groups->count > 1)
         qsort_r(groups->list, groups->count, sizeof *groups->list, compare_groups,
                 grouping == BY_CATEGORY || grouping == BY_SITE ? NULL : (void *)trace);
     for (size_t i = 0; i < groups->count; i++)
         groups->place[groups->list[i].key] = (uint32_t)i + 1;
+}
+
+bool groups_make(const struct cg_trace *trace, const struct logical_memory *logical,
+                 struct groups groups[GROUPING_COUNT])
+{
+    bool good = true;
+    for (unsigned g = 0; g < GROUPING_COUNT; g++) {
+        size_t keys = g == BY_CATEGORY ? CG_CATEGORY_COUNT
+                      : g == BY_SITE   ? trace_frame_count(trace)
+                                       : trace_string_count(trace);
+        groups[g] = (struct groups){.place = block_zeroed((keys + 1) * sizeof *groups->place)};
+        good = good && groups[g].place;
+    }
+    if (!good || !add_lifetimes(trace, logical, groups)) return false;
+    for (unsigned g = 0; g < GROUPING_COUNT; g++)
+        sort_groups(trace, (enum grouping)g, &groups[g]);
     return true;
 }
 

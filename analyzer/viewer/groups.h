@@ -15,14 +15,15 @@ struct group {
 };
 struct groups {
     struct group *list; /* by bytes at the peak, then allocated bytes, descending; then byte order */
-    size_t count;
+    size_t count, room;
     uint32_t *place; /* by key: place in list + 1; 0: no group; a block: of many keys few are met */
 };
 
 /* The key by which a storage is grouped. */
 uint32_t storage_key(const struct cg_trace *trace, enum grouping grouping, uint32_t memory_row);
-bool groups_make(const struct cg_trace *trace, const struct logical_memory *logical, enum grouping grouping,
-                 struct groups *groups);
+/* The groups of every grouping. False when memory is short; groups_free() takes each then too. */
+bool groups_make(const struct cg_trace *trace, const struct logical_memory *logical,
+                 struct groups groups[GROUPING_COUNT]);
 void groups_free(struct groups *groups);
 
 #endif

@@ -58,7 +58,7 @@ static void add_point(struct memory_curve *curve, uint64_t timestamp, const stru
     }
 }
 
-/* The row that allocated what a row of trace->memory begins or ends; CG_NONE when it does neither. */
+/* By row of trace->memory: the row that allocated what it begins or ends; CG_NONE when it does neither. */
 static uint32_t *storages_of_rows(const struct cg_trace *trace, const struct logical_memory *logical)
 {
     uint32_t *storage = array_raw(trace->memory.rows, sizeof *storage);
@@ -72,16 +72,31 @@ static uint32_t *storages_of_rows(const struct cg_trace *trace, const struct log
     return storage;
 }
 
-static void change_live(const struct cg_trace *trace, const struct memory_curve *curve, uint32_t storage,
-                        bool frees, struct live *live)
+/* Of a storage, for each grouping but that by category: its group's place + 1 when that is shown, else 0.
+ * Four bits each, so that what is worked out when it begins is at hand when it ends. */
+enum { PLACE_BITS = 4 };
+_Static_assert(GROUPS_SHOWN < 1 << PLACE_BITS && BY_CATEGORY * PLACE_BITS <= 16, "places have room");
+
+static uint16_t places_of(const struct cg_trace *trace, const struct memory_curve *curve, uint32_t storage)
+{
+    unsigned places = 0;
+    for (unsigned g = 0; g < BY_CATEGORY; g++) {
+        uint32_t place = curve->groups[g].place[storage_key(trace, (enum grouping)g, storage)];
+        if (place <= GROUPS_SHOWN) places |= place << g * PLACE_BITS;
+    }
+    return (uint16_t)places;
+}
+
+static void change_live(const struct cg_trace *trace, uint32_t storage, unsigned places, bool frees,
+                        struct live *live)
 {
     uint64_t bytes = trace->memory.bytes[storage];
     unsigned __int128 *category = &live->by_category[trace->memory.category[storage]];
     live->all = frees ? live->all - bytes : live->all + bytes;
     *category = frees ? *category - bytes : *category + bytes;
     for (unsigned g = 0; g < BY_CATEGORY; g++) {
-        uint32_t place = curve->groups[g].place[storage_key(trace, (enum grouping)g, storage)];
-        if (place > 0 && place <= GROUPS_SHOWN) live->groups[g][place - 1] += frees ? -bytes : bytes;
+        unsigned place = places >> g * PLACE_BITS & ((1u << PLACE_BITS) - 1);
+        if (place > 0) live->groups[g][place - 1] += frees ? -bytes : bytes;
     }
 }
 
@@ -97,15 +112,18 @@ static bool make_points(const struct cg_trace *trace, const struct logical_memor
     curve->points =
         array_raw(curve->bits == 0 ? logical->point_count : POINTS_MAX + 1, sizeof *curve->points);
     uint32_t *storage = storages_of_rows(trace, logical);
+    uint16_t *places = array_raw(rows, sizeof *places); /* by the row that allocated */
+    bool good = curve->points && storage && places;
     struct live live = {0};
-    for (size_t i = 0; curve->points && storage && i < rows; i++) {
-        uint32_t row = ordered_row(logical->order, i);
-        if (storage[row] != CG_NONE) change_live(trace, curve, storage[row], storage[row] != row, &live);
+    for (size_t i = 0; good && i < rows; i++) {
+        uint32_t row = ordered_row(logical->order, i), of = storage[row];
+        if (of == row) places[row] = places_of(trace, curve, row);
+        if (of != CG_NONE) change_live(trace, of, places[of], of != row, &live);
         if (i + 1 == rows || times[ordered_row(logical->order, i + 1)] != times[row])
             add_point(curve, times[row], &live);
     }
-    bool good = curve->points && storage;
     free(storage);
+    free(places);
     return good;
 }
 
@@ -180,10 +198,7 @@ static bool choose_largest(const struct cg_trace *trace, const struct logical_me
 struct memory_curve *memory_curve_make(const struct cg_trace *trace, const struct logical_memory *logical)
 {
     struct memory_curve *curve = array_zeroed(1, sizeof *curve);
-    bool good = curve != NULL;
-    for (unsigned g = 0; g < GROUPING_COUNT && good; g++)
-        good = groups_make(trace, logical, (enum grouping)g, &curve->groups[g]);
-    if (good && make_points(trace, logical, curve) &&
+    if (curve && groups_make(trace, logical, curve->groups) && make_points(trace, logical, curve) &&
         choose_largest(trace, logical, MEMORY_BLOCKS_MAX, &curve->largest, &curve->largest_count))
         return curve;
     memory_curve_free(curve);
