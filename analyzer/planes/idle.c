@@ -19,7 +19,8 @@ struct maker {
     uint8_t *issues;            /* by operation: it issues work */
     uint32_t *op_order;         /* operations by time */
     struct interval *issued_by; /* by operation: its work on this clock, from its first start to its last end;
-                                   end 0: none. A call may issue much, as a graph does. */
+                                   end 0: none. A call may issue much, as a graph does.
+                                   NULL until a clock has a place on the host's. */
 
     struct idle_clock *clock;
     struct interval_set busy, pending, launching;
@@ -35,9 +36,7 @@ static bool find_issuers(struct maker *maker)
     const struct cg_ops *op = &maker->trace->op;
     const struct device_work *work = maker->work;
     maker->issues = array_zeroed(op->rows, 1);
-    maker->issued_by = array_zeroed(op->rows, sizeof *maker->issued_by);
-    if (!maker->issues || !maker->issued_by || !order_by_time(op->timestamp_ns, op->rows, &maker->op_order))
-        return false;
+    if (!maker->issues || !order_by_time(op->timestamp_ns, op->rows, &maker->op_order)) return false;
     for (size_t i = 0; i < maker->trace->device_interval.rows; i++)
         if (work->issuer[i] != CG_NONE) maker->issues[work->issuer[i]] = 1;
     for (size_t row = 0; row < op->rows; row++) {
@@ -211,7 +210,8 @@ static bool find_overlaps(struct maker *maker)
                                   trace->device_interval.start_ns[row], end_of_interval(trace, row));
         }
     }
-    interval_set_settle(&computing);
+    /* Most runs on one device neither copy beside kernels nor communicate. */
+    if (copying.count + communicating.count > 0) interval_set_settle(&computing);
     ok = ok && overlap_with(&copying, &computing, &maker->clock->copies) &&
          overlap_with(&communicating, &computing, &maker->clock->communication);
     interval_set_free(&computing);
@@ -393,7 +393,8 @@ static bool place_on_host(struct maker *maker)
     maker->clock->delays = array_raw(count, sizeof *maker->clock->delays);
     maker->issued = array_raw(count, sizeof *maker->issued);
     maker->finished = array_raw(count, sizeof *maker->finished);
-    return maker->clock->delays && maker->issued && maker->finished;
+    if (!maker->issued_by) maker->issued_by = array_zeroed(maker->trace->op.rows, sizeof *maker->issued_by);
+    return maker->clock->delays && maker->issued && maker->finished && maker->issued_by;
 }
 
 static bool make_clock(struct maker *maker, uint32_t number)

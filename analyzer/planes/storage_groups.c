@@ -50,6 +50,7 @@ struct storage_grouper {
                                       are met, and the memory of the others is never touched. */
     uint32_t stacks;               /* keys below are stacks */
     uint32_t unknown_path;         /* key of storages whose span is not there */
+    uint32_t last_key, last_group; /* what group_of() found last, which is mostly found again */
     struct storage_groups *groups; /* being made */
     size_t room;
 };
@@ -118,12 +119,16 @@ void storage_grouper_free(struct storage_grouper *grouper)
 static uint32_t group_of(struct storage_grouper *grouper, uint32_t row)
 {
     struct storage_groups *groups = grouper->groups;
-    uint32_t key = key_of(grouper, row), group = grouper->group_of_key[key];
-    if (group != 0) return group - 1;
+    uint32_t key = key_of(grouper, row);
+    if (key == grouper->last_key && groups->count > 0) return grouper->last_group;
+    grouper->last_key = key;
+    grouper->last_group = grouper->group_of_key[key] - 1;
+    if (grouper->last_group != CG_NONE) return grouper->last_group;
     if (!array_room(&groups->groups, groups->count, &grouper->room, sizeof *groups->groups)) return CG_NONE;
     groups->groups[groups->count] = (struct storage_group){.key = key, .first_ns = UINT64_MAX};
-    grouper->group_of_key[key] = (uint32_t)groups->count + 1;
-    return (uint32_t)groups->count++;
+    grouper->last_group = (uint32_t)groups->count++;
+    grouper->group_of_key[key] = grouper->last_group + 1;
+    return grouper->last_group;
 }
 
 static void add_all(const struct cg_trace *trace, const struct lifetime *lifetime,
