@@ -140,8 +140,9 @@ static void part_from_ring(const struct record_thread *thread)
     int past = errno;
 
     if (thread->ring == &record_no_ring || !view->slots || !peer_is_at_slot(thread->peer)) return;
-    mmap((void *)first, end - first, PROTECTION, FLAGS, -1, 0);
-    mmap(view->slots, (size_t)view->slot_count * CAP_SLOT, PROTECTION, FLAGS, -1, 0);
+    /* Where it fails there is no other place for what is left of the call. */
+    (void)mmap((void *)first, end - first, PROTECTION, FLAGS, -1, 0);
+    (void)mmap(view->slots, (size_t)view->slot_count * CAP_SLOT, PROTECTION, FLAGS, -1, 0);
     errno = past;
 }
 

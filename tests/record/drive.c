@@ -375,6 +375,16 @@ __attribute__((noinline)) static void leave_call(enum left how)
     puts("not left");
 }
 
+/* Lower than the frames of launch_here(), however they come out. */
+__attribute__((noinline)) static void leave_low_call(enum left how)
+{
+    volatile char room[1024];
+
+    room[0] = 0;
+    leave_call(how);
+    room[1] = room[0];
+}
+
 __attribute__((noinline)) static void launch_here(uint32_t name)
 {
     launch(name, 0);
@@ -383,7 +393,7 @@ __attribute__((noinline)) static void launch_here(uint32_t name)
 /* From deeper than the call that was left: as far as anybody can tell, from inside of it. */
 __attribute__((noinline)) static void launch_deeper(uint32_t name)
 {
-    volatile char room[512];
+    volatile char room[4096];
 
     room[0] = 0;
     launch_here(name);
@@ -396,7 +406,7 @@ static void jumps(unsigned count)
     const uint32_t here = intern("here"), deeper = intern("deeper");
     signal(SIGUSR1, jump_out);
     for (volatile unsigned i = 0; i < count * LEFT_COUNT; i++) {
-        if (sigsetjmp(out, 1) == 0) leave_call(i % LEFT_COUNT);
+        if (sigsetjmp(out, 1) == 0) leave_low_call(i % LEFT_COUNT);
         launch_deeper(deeper);
         launch_here(here);
         launch_deeper(deeper);
