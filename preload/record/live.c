@@ -22,12 +22,12 @@ struct shard {
     _Atomic uint32_t lock;
     uint32_t used, slots;
     struct record_storage *table;
-    /* The table's address, which ends in zeros, | the exponent of 2 that its slots are: for live_expect(),
-     * which takes no lock. */
-    _Atomic uintptr_t hint;
 } __attribute__((aligned(64)));
 
 static struct shard shards[SHARDS];
+/* For live_expect(), which takes no lock and waits for no line that other threads store to: of each shard the
+ * table's address, which ends in zeros, | the exponent of 2 that its slots are. */
+static _Atomic uintptr_t hints[SHARDS];
 
 static uint64_t mix(uint64_t address)
 {
@@ -104,6 +104,7 @@ void live_reset(void)
         munmap(arenas.arena[i].begin, arenas.arena[i].bytes);
     memset(&arenas, 0, sizeof arenas);
     memset(shards, 0, sizeof shards);
+    memset(hints, 0, sizeof hints);
 }
 
 /* Slot of address, or of the empty place where it would go. */
@@ -138,7 +139,7 @@ static bool make_room(struct shard *shard)
         } else {
             shard->table = table;
             shard->slots = slots;
-            atomic_store_explicit(&shard->hint, (uintptr_t)table | (unsigned)__builtin_ctz(slots),
+            atomic_store_explicit(&hints[shard - shards], (uintptr_t)table | (unsigned)__builtin_ctz(slots),
                                   memory_order_relaxed);
             for (uint32_t i = 0; old && i < old_slots; i++)
                 if (old[i].known) table[probe(shard, old[i].address)] = old[i];
@@ -166,9 +167,11 @@ static void take_slot(struct shard *shard, uint32_t hole)
 
 void live_expect(uint64_t address)
 {
-    uintptr_t hint = atomic_load_explicit(&shard_of(address)->hint, memory_order_relaxed);
+    const struct shard *shard = shard_of(address);
+    uintptr_t hint = atomic_load_explicit(&hints[shard - shards], memory_order_relaxed);
     const struct record_storage *table = (const struct record_storage *)(hint & ~(uintptr_t)63);
 
+    fetch_line(shard);
     /* The table may have been dropped by now: to fetch what is not there does no harm. */
     if (table) fetch_line(&table[home(address, 1u << (hint & 63))]);
 }

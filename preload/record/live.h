@@ -9,7 +9,7 @@
 
 /* Forgets everything; for a forked child, whose storages are its parent's. */
 void live_reset(void);
-/* One will soon be added, or taken, at this address: fetches the line of memory where it belongs. */
+/* One will soon be added, or taken, at this address: fetches the lines of memory that this will store to. */
 void live_expect(uint64_t address);
 /* Adds a storage; one that is there already under this address is returned in *past (known tells whether).
  * False: no memory for the table. */

@@ -123,7 +123,7 @@ struct record_peer {
     uint32_t depth;
     _Atomic uint64_t stack_ticks; /* the owner's: what its stacks have cost, in all sessions */
     struct record_peer *next;
-    struct unwind_last last_stack; /* of its owner alone */
+    struct unwind_last last_stack;                   /* of its owner alone */
     struct record_open_span stack[RECORD_DEPTH_MAX]; /* depth of them are open */
 };
 extern HIDDEN struct record_peer record_nobody; /* of threads that have none yet: written to, never read */
@@ -159,6 +159,8 @@ struct record_thread {
     uint32_t handle_next, handle_limit; /* block of numbers of explicit spans */
     uint32_t span_next;                 /* block of span numbers that this thread may give out */
     uint32_t span_limit;
+    uint64_t storage_next, storage_limit; /* of the process' numbers: the last one given, and of its block */
+    pid_t storage_pid;                    /* the process that they are of */
     uint32_t ring_index;
     int32_t tid;
     bool ours; /* a thread of the recorder, not of the program */

@@ -84,7 +84,7 @@ struct session {
     struct ring_view views[CAP_RINGS_MAX];
 
     _Atomic uint32_t span_block; /* next block of span numbers; see span_number() */
-    _Atomic uint64_t storage;    /* last number of a storage: of the process, not of the session */
+    _Atomic uint64_t storage;    /* last number of a storage that a thread took: of the process */
     _Atomic bool writer_failed;
     _Atomic bool
         rate_known; /* the clock's rate is for good: a time in nanoseconds that is told now stays right */

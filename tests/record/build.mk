@@ -5,6 +5,6 @@ $(BUILD)/tests/record/%: $(BUILD)/pic/tests/record/%.o $(RECORD_CORE)
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -rdynamic -o $@ $^ -lpthread
 TEST_TARGETS += $(BUILD)/tests/record/drive
 # Measured as it is built into the library: its objects, not those of the unit tests.
-$(BUILD)/bench/bench_record: $(BUILD)/pic/tests/bench/bench_record.o $(RECORD_CORE)
+$(BUILD)/bench/bench_record $(BUILD)/bench/bench_threads: $(BUILD)/bench/bench_%: $(BUILD)/pic/tests/bench/bench_%.o $(RECORD_CORE)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -rdynamic -o $@ $^ -lpthread

@@ -1,0 +1,151 @@
+/* Allocations recorded by several threads at once, with their stacks, each freed again: what they share is
+ * the table of live storages, the counter of their numbers and the stacks. Processor time of a thread for a
+ * pair of calls, against that of one thread alone, in turns: what threads wait for each other's lines of
+ * memory is in it, and not that there are more of them than processors, and the writer. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "preload/record/record.h"
+#include "tests/bench/rounds.h"
+
+const char *const hook_api_names[] = {"cuMemAlloc_v2", "cuMemFree_v2"};
+const uint32_t hook_api_count = 2;
+
+/* A round's records are less than half of a ring. */
+enum { THREADS = 4, PAIRS = 4000, LIVE = 500 };
+
+static pthread_barrier_t start, end;
+static double spent[THREADS + 1]; /* ns for a pair */
+
+static uint64_t address(uint64_t thread, uint64_t number)
+{
+    return ((UINT64_C(0x7f00) + thread) << 32) + number * 4096;
+}
+
+static void allocate(uint64_t at)
+{
+    struct record_call call;
+
+    if (!record_enter_followed(&call, 0)) exit(1);
+    record_alloc_expect(at);
+    record_alloc(&call, 0, CAP_MEMORY_DEVICE, at, 4096, 0, 0);
+}
+
+static void release(uint64_t at)
+{
+    struct record_storage storage;
+    struct record_call call;
+
+    if (!record_enter_followed(&call, 1)) exit(1);
+    record_free_begin(&call, at, &storage);
+    record_free(&call, 0, &storage, 0);
+}
+
+static double processor_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+/* LIVE of them are there at a time. */
+static void run_pairs(uint64_t thread)
+{
+    double begin = processor_ns();
+
+    for (uint64_t i = 0; i < PAIRS + LIVE; i++) {
+        if (i < PAIRS) allocate(address(thread, i));
+        if (i >= LIVE) release(address(thread, i - LIVE));
+    }
+    spent[thread] = (processor_ns() - begin) / PAIRS;
+}
+
+/* Threads on one processor alone would not meet. */
+static void pin(uintptr_t thread)
+{
+    cpu_set_t allowed, one;
+    unsigned skip;
+
+    if (sched_getaffinity(0, sizeof allowed, &allowed)) exit(1);
+    skip = (unsigned)thread % (unsigned)CPU_COUNT(&allowed);
+    CPU_ZERO(&one);
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &allowed) || skip-- > 0) continue;
+        CPU_SET(cpu, &one);
+        break;
+    }
+    if (sched_setaffinity(0, sizeof one, &one)) exit(1);
+}
+
+static void *worker(void *number)
+{
+    uintptr_t thread = (uintptr_t)number;
+
+    pin(thread);
+    for (;;) {
+        pthread_barrier_wait(&start);
+        run_pairs(thread);
+        pthread_barrier_wait(&end);
+    }
+    return NULL;
+}
+
+static double several(void)
+{
+    double sum = 0;
+
+    pthread_barrier_wait(&start);
+    pthread_barrier_wait(&end);
+    for (int i = 0; i < THREADS; i++)
+        sum += spent[i];
+    return sum / THREADS;
+}
+
+static double alone(void)
+{
+    run_pairs(THREADS);
+    return spent[THREADS];
+}
+
+static void rest(void)
+{
+    const struct timespec pause = {0, 25 * 1000000};
+
+    nanosleep(&pause, NULL);
+}
+
+int main(void)
+{
+    char folder[] = "/tmp/cgtrace-bench-XXXXXX";
+    double one[ROUNDS], each[ROUNDS];
+    pthread_t threads[THREADS];
+
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+        printf("SKIP threads.alloc one processor\n");
+        return 0;
+    }
+    if (!mkdtemp(folder) || chdir(folder)) return 1;
+    pthread_barrier_init(&start, NULL, THREADS + 1);
+    pthread_barrier_init(&end, NULL, THREADS + 1);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, worker, (void *)i)) return 1;
+    /* Rings are taken, tables grow. */
+    alone();
+    several();
+    for (int i = 0; i < ROUNDS; i++) {
+        rest();
+        one[i] = alone();
+        rest();
+        each[i] = several();
+    }
+    double a = part(each, ROUNDS, 2), b = part(one, ROUNDS, 2);
+    printf("BENCH threads.alloc %.1f %.1f %.3f <=1.5 ns\n", a, b, a / b);
+    record_finish(0);
+    return system("rm -rf -- *") || chdir("/") || rmdir(folder);
+}
