@@ -9,6 +9,9 @@ int(cg_fail)(struct cg_error *error, int status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
+    /* One line, whatever the input's names and keys hold. */
+    for (char *at = error->message; *at; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7F) *at = '?';
     error->status = status;
     return status;
 }

@@ -183,7 +183,8 @@ said, records, err = convert('cut.json', whole[:whole.index('"Memcpy HtoD"')])
 equal((said['cut'], records[-1]['outcome'], records[-1]['reason'], said['events']), (True, 'failed', 'the file that was converted ends in the middle', 7), 'a cut file: failed, up to there')
 ok('ends in the middle' in err, 'and says so', err)
 for name, content, expected in (
-        ('nan.json', '{"traceEvents":[{"ph":"X","ts":1,"dur":1,"name":"a"},{"ts":NaN}]}', 'event 2: '), ('text.json', 'hello', 'not JSON as expected'), ('nothing.json', '', 'it is empty'),
+        ('nan.json', '{"traceEvents":[{"ph":"X","ts":1,"dur":1,"name":"a"},{"ts":NaN}]}', 'event 2: '), ('text.json', 'hello', 'not JSON as expected'),
+        ('key.json', '{"a\\nb\\u007f":nothing}', "member 'a?b?': "), ('nothing.json', '', 'it is empty'),
         ('other.json', '{"nodes":[]}', 'no traceEvents'), ('newline.json', '[{"name":"a\nb"}]', 'event 1: '), ('utf8.json', b'[{"name":"\xff"}]', 'event 1: '),
         ('member.json', '{"schemaVersion":01,"traceEvents":[]}', "member 'schemaVersion': "), ('deep.json', '[' + '[' * 200 + ']' * 200 + ']', 'event 1: '),
         ('torn.json.gz', gzip.compress(whole.encode())[:-40], 'gzip'), ('zip.zip', 'PK\3\4', 'ZIP'), ('missing.json', None, 'No such file')):
