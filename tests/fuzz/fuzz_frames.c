@@ -10,10 +10,11 @@
 #include "common/json_scan.h"
 #include "tests/fuzz/files.h"
 
-/* begin NULL: none were found. Deep texts are refused where jansson takes them. */
+/* begin NULL: none were found. Deep texts are refused where jansson takes them, and so is a byte of 0, which
+ * jansson (2.14) passes over behind a number. */
 static void compare(const char *line, size_t length, const char *begin, const char *end)
 {
-    json_t *record = json_loadb(line, length, JSON_ALLOW_NUL, NULL);
+    json_t *record = memchr(line, 0, length) ? NULL : json_loadb(line, length, JSON_ALLOW_NUL, NULL);
     json_t *expected = json_object_get(json_object_get(record, "stack"), "frames"), *found = NULL;
     size_t deep = 0;
     for (size_t i = 0; i < length; i++)
