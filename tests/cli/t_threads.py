@@ -11,7 +11,7 @@ from cli import ROOT, Folder, complete, done, end, equal, interval, memory, ok, 
 
 COMMANDS = (('import',), ('overview',), ('query', '--kind', 'memory'))
 THREADS = ('1', '2', '5')
-BLOCK = 128 << 10  # bytes that a thread takes at a time
+BLOCK = 256 << 10  # bytes that a thread takes at a time
 folder = Folder()
 
 
