@@ -1,6 +1,7 @@
 /* Reads a trace with several threads, which take turns: each reads a block of lines and decodes it into a
  * batch of its own, and takes the records of the batch into the trace when those of all blocks before are
- * there. So the trace, and which defect is found, are the same for any number of threads. */
+ * there. So the trace, and which defect is found, are the same for any number of threads. What does not
+ * depend on the order, to write the rows, is done when the turn has passed on. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
