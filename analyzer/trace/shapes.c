@@ -1,5 +1,6 @@
 #include "analyzer/trace/shapes.h"
 
+#include <float.h>
 #include <string.h>
 
 /* A line on its way to a shape. */
@@ -71,7 +72,7 @@ static const char *whole_number(const char *begin)
 }
 
 /* Numbers and texts in a value that nobody reads. A number with a sign, a point or an exponent stays as it
- * is. */
+ * is, and so does one with so many digits that others may be beyond the range of a double. */
 static void allow_any(const struct learning *learning, const char *at, const char *end)
 {
     while (at < end) {
@@ -90,7 +91,7 @@ static void allow_any(const struct learning *learning, const char *at, const cha
             while (is_digit(*behind) || *behind == '.' || (*behind | 0x20) == 'e' || *behind == '+' ||
                    *behind == '-')
                 behind++;
-            if (number != NULL) allow_digits(learning, at, number);
+            if (number != NULL && number - at <= DBL_MAX_10_EXP) allow_digits(learning, at, number);
         }
         at = behind;
     }

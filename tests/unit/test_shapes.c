@@ -96,6 +96,37 @@ static void any_byte_changed(void **state)
     }
 }
 
+/* A number that nobody reads must be one that a double holds, which its number of digits alone does not tell:
+ * 10^308 and a tenth more are, 9 10^308 is not. */
+static void beyond_a_double(void **state)
+{
+    enum { DIGITS = 309, FIRST = 3 }; /* lines: of META, SPAN_A, and from 1 */
+    static char text[(LEARNED + 8) * LONGEST];
+    struct cg_load_options options = {.threads = 1, .block_bytes = BLOCK_BYTES};
+    struct cg_error error = {0};
+    struct cg_trace *trace = NULL;
+    char digits[DIGITS + 1] = "", line[LONGEST], expected[96];
+    char *at = stpcpy(text, META "\n" SPAN_A "\n");
+    (void)state;
+    memset(digits, '0', DIGITS);
+    for (unsigned n = 0; n <= LEARNED; n++) {
+        digits[0] = n < LEARNED ? '1' : '9';
+        digits[1] = n % 2 == 0 ? '1' : '0';
+        snprintf(line, sizeof line,
+                 "{\"kind\":\"device_interval\",\"span_id\":\"a\",\"device\":\"cpu\",\"stream_id\":\"s\","
+                 "\"clock_id\":\"c\",\"backend\":\"b\",\"start_ns\":1,\"duration_ns\":1,\"x\":%s}",
+                 digits);
+        at = put_line(at, line, n);
+        if (n + 1 == LEARNED) same_answers(text, (size_t)(at - text), false);
+    }
+    same_answers(text, (size_t)(at - text), false);
+    snprintf(expected, sizeof expected, "test:%d:%zu: device_interval: number beyond the range of a double",
+             FIRST + LEARNED, strlen(line) - DIGITS);
+    assert_int_equal(trace_load_bytes("test", text, (size_t)(at - text), &options, &trace, &error),
+                     CG_EXIT_INPUT);
+    assert_string_equal(error.message, expected);
+}
+
 /* Numbers, texts and lists that came once, twice and not at all in the lines before. */
 static void values_of_lines(void **state)
 {
@@ -165,6 +196,6 @@ static void lines_do_fit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(lines_do_fit), cmocka_unit_test(values_of_lines),
-                                       cmocka_unit_test(any_byte_changed)};
+                                       cmocka_unit_test(beyond_a_double), cmocka_unit_test(any_byte_changed)};
     return run_tap(tests);
 }
