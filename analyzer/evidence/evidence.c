@@ -75,8 +75,8 @@ static bool make_planes(struct planes *planes, unsigned threads)
     if (evidence_index_take(evidence)) return true;
     struct job jobs[] = {{.run = make_logical, .context = evidence},
                          {.run = make_timing, .context = evidence},
-                         {.run = make_nodes, .context = planes, .after = &jobs[0]},
-                         {.run = make_health, .context = evidence, .after = &jobs[0]},
+                         {.run = make_nodes, .context = planes, .after = {&jobs[0]}},
+                         {.run = make_health, .context = evidence, .after = {&jobs[0]}},
                          {.run = make_physical, .context = evidence}};
     return jobs_run(jobs, sizeof jobs / sizeof *jobs, threads);
 }

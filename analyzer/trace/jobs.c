@@ -27,6 +27,18 @@ struct queue {
     bool failed;
 };
 
+static bool all_done(const struct job *job)
+{
+    return (!job->after[0] || job->after[0]->state == JOB_DONE) &&
+           (!job->after[1] || job->after[1]->state == JOB_DONE);
+}
+
+static bool any_failed(const struct job *job)
+{
+    return (job->after[0] && job->after[0]->state == JOB_FAILED) ||
+           (job->after[1] && job->after[1]->state == JOB_FAILED);
+}
+
 /* The next job that can begin; NULL when none is left. What a job reads is stored before it begins and what
  * it stores is read by those after it and by the caller: the lock, which is taken between them, orders both.
  */
@@ -38,10 +50,10 @@ static struct job *begin_next(struct queue *queue)
             struct job *job = &queue->jobs[i];
             if (job->state != JOB_WAITS) {
                 queue->first += i == queue->first;
-            } else if (!job->after || job->after->state == JOB_DONE) {
+            } else if (all_done(job)) {
                 job->state = JOB_RUNS;
                 return job;
-            } else if (job->after->state == JOB_FAILED) {
+            } else if (any_failed(job)) {
                 job->state = JOB_FAILED;
             } else {
                 waiting = true;

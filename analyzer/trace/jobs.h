@@ -10,7 +10,7 @@
 struct job {
     bool (*run)(void *context); /* false: it failed */
     void *context;
-    const struct job *after; /* an earlier one of the list, which must be done before; NULL: none */
+    const struct job *after[2]; /* earlier ones of the list, which must be done before; NULL: none */
     enum { JOB_WAITS, JOB_RUNS, JOB_DONE, JOB_FAILED } state; /* for jobs_run() alone */
 };
 
@@ -22,8 +22,8 @@ unsigned jobs_processors(void);
 enum { JOBS_THREADS_MAX = 8 };
 unsigned jobs_threads(uint64_t trace_bytes, unsigned asked);
 
-/* Begins the jobs in their order (the longest is best the first), each as soon as the one that it comes after
- * is done, on this thread and up to threads - 1 others; on fewer where no more can be made. Returns when all
+/* Begins the jobs in their order (the longest is best the first), each as soon as those that it comes after
+ * are done, on this thread and up to threads - 1 others; on fewer where no more can be made. Returns when all
  * are done: whether none failed. None is left out but those after one that failed, which have then failed
  * too. */
 bool jobs_run(struct job *jobs, size_t count, unsigned threads);

@@ -285,12 +285,16 @@ static struct level_set *level_set_make(const struct cg_trace *trace, const stru
     return NULL;
 }
 
+bool level_same(const struct level *a, const struct level *b)
+{
+    return a->merged == b->merged && (!a->merged || a->bits == b->bits);
+}
+
 /* The set that the levels are, which the base then holds. */
 static bool find_set(const struct cg_trace *trace, const struct slices *slices, const struct levels *levels,
                      struct level_base *base)
 {
-    const struct level *finest = &levels->list[0], *held = base->set ? &base->set->finest : NULL;
-    if (held && held->merged == finest->merged && (!held->merged || held->bits == finest->bits)) return true;
+    if (base->set && level_same(&base->set->finest, &levels->list[0])) return true;
     level_base_free(base);
     base->set = level_set_make(trace, slices, levels);
     return base->set != NULL;

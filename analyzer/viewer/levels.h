@@ -32,6 +32,8 @@ struct level_base {
 bool level_base_make(const struct cg_trace *trace, const struct slices *slices, size_t most,
                      struct level_base *base);
 void level_base_free(struct level_base *base);
+/* Are the levels that follow from both the same? */
+bool level_same(const struct level *a, const struct level *b);
 /* Chooses the levels, the finest with at most `most` entries where that can be had. */
 void levels_choose(const struct slices *slices, const struct level_base *base, size_t most,
                    struct levels *levels);

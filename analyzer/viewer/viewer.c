@@ -23,6 +23,7 @@ struct viewer_draft {
     struct slices slices;
     struct costs costs, feeds;
     struct level_base base;
+    uint64_t entries; /* that the finest level may have, for which the base was made */
 };
 
 /* Of the page about a sixteenth is other things than the timeline. */
@@ -30,9 +31,10 @@ struct viewer_draft *viewer_draft_make(const struct cg_trace *trace, uint64_t ma
 {
     struct viewer_draft *draft = array_zeroed(1, sizeof *draft);
     uint64_t room = cg_sat_sub(max_size - max_size / 16, page_size());
+    if (draft) draft->entries = room / ENTRY_BYTES + 1;
     if (draft && slices_make(trace, &draft->slices) && costs_make(trace, &draft->slices, &draft->costs) &&
         feeds_make(trace, &draft->feeds) &&
-        level_base_make(trace, &draft->slices, room / ENTRY_BYTES + 1, &draft->base))
+        level_base_make(trace, &draft->slices, draft->entries, &draft->base))
         return draft;
     viewer_draft_free(draft);
     return NULL;
@@ -62,6 +64,10 @@ struct packing {
     struct names names;
     struct levels levels;
     struct parts parts, documents;
+    size_t names_before; /* in use before those of the timeline */
+    bool early;          /* parts hold all but documents and the timeline already */
+    struct parts early_levels;
+    struct level early_finest;
     struct head head;
 };
 
@@ -101,9 +107,11 @@ static bool make_document(void *context)
     return doc && doc_finish(doc) == 0 && part_pack(part);
 }
 
+static bool pack_early(void *context);
+
 static bool make_all(struct packing *packing)
 {
-    enum { OTHERS = 2 };
+    enum { OTHERS = 3 };
     const struct viewer_run *run = packing->run;
     size_t count = run->document_count;
     struct job *jobs = array_raw(count + OTHERS, sizeof *jobs);
@@ -114,6 +122,7 @@ static bool make_all(struct packing *packing)
         packing->documents.count = packing->documents.capacity = count;
         jobs[0] = (struct job){.run = make_draft, .context = packing};
         jobs[1] = (struct job){.run = make_storages, .context = packing};
+        jobs[2] = (struct job){.run = pack_early, .context = packing, .after = {&jobs[0], &jobs[1]}};
         for (size_t i = 0; i < count; i++) {
             documents[i] = (struct document_job){&run->documents[i], &packing->documents.list[i]};
             jobs[OTHERS + i] = (struct job){.run = make_document, .context = &documents[i]};
@@ -165,6 +174,7 @@ static void packing_free(struct packing *packing)
     names_free(&packing->names);
     parts_free(&packing->parts);
     parts_free(&packing->documents);
+    parts_free(&packing->early_levels);
 }
 
 /* ---- packing: names get their numbers in the order of their use ---- */
@@ -180,15 +190,45 @@ static bool pack_sums(struct packing *packing)
 }
 
 /* Everything but documents and the timeline. */
-static bool pack_rest(struct packing *packing, size_t blocks)
+static bool pack_rest(struct packing *packing, size_t blocks, unsigned threads)
 {
     packing->head.blocks =
         (struct shown){packing->logical.lifetime_count < blocks ? packing->logical.lifetime_count : blocks,
                        packing->logical.lifetime_count};
-    return pack_sums(packing) &&
-           memory_pack(packing->run->trace, &packing->logical, &packing->physical, packing->curve, blocks,
-                       &packing->names, &packing->parts) &&
-           parts_pack(&packing->parts, packing->threads);
+    bool good = pack_sums(packing) &&
+                memory_pack(packing->run->trace, &packing->logical, &packing->physical, packing->curve,
+                            blocks, &packing->names, &packing->parts) &&
+                parts_pack(&packing->parts, threads);
+    packing->names_before = packing->names.count;
+    return good;
+}
+
+/* All this, and the levels that the draft has, while documents are still being made: mostly there will be
+ * room for just those levels. Deflating the finest takes a tenth of the time of making the page. */
+static bool pack_early(void *context)
+{
+    struct packing *packing = context;
+    struct viewer_draft *draft = packing->draft;
+    struct levels levels;
+    if (packing->summed) return true;
+    levels_choose(&draft->slices, &draft->base, draft->entries, &levels);
+    packing->early_finest = levels.list[0];
+    packing->early = pack_rest(packing, MEMORY_BLOCKS_MAX, 1) &&
+                     levels_pack(packing->run->trace, &draft->slices, &levels, &draft->base, &packing->names,
+                                 &packing->early_levels, 1);
+    return packing->early;
+}
+
+/* The levels, which are made already where they are those of the draft. */
+static bool pack_levels(struct packing *packing)
+{
+    struct viewer_draft *draft = packing->draft;
+    if (packing->early_levels.count > 0 && level_same(&packing->levels.list[0], &packing->early_finest))
+        return parts_move(&packing->parts, &packing->early_levels);
+    parts_cut(&packing->early_levels, 0);
+    names_cut(&packing->names, packing->names_before);
+    return levels_pack(packing->run->trace, &draft->slices, &packing->levels, &draft->base, &packing->names,
+                       &packing->parts, packing->threads);
 }
 
 static bool pack_head(struct packing *packing)
@@ -208,15 +248,12 @@ static bool pack_head(struct packing *packing)
 static bool pack_timeline(struct packing *packing, uint64_t room, bool *fits)
 {
     struct viewer_draft *draft = packing->draft;
-    size_t kept = packing->parts.count, names = packing->names.count;
+    size_t kept = packing->parts.count;
     uint64_t most = room / ENTRY_BYTES + 1, used;
     for (unsigned tries = 0; tries < TRIES; tries++) {
         parts_cut(&packing->parts, kept);
-        names_cut(&packing->names, names);
         levels_choose(&draft->slices, &draft->base, most, &packing->levels);
-        if (!levels_pack(packing->run->trace, &draft->slices, &packing->levels, &draft->base, &packing->names,
-                         &packing->parts, packing->threads) ||
-            !pack_head(packing) || !parts_pack(&packing->parts, packing->threads))
+        if (!pack_levels(packing) || !pack_head(packing) || !parts_pack(&packing->parts, packing->threads))
             return false;
         used = 0;
         for (size_t i = kept; i < packing->parts.count; i++)
@@ -257,9 +294,13 @@ static int pack_run(struct packing *packing, const struct parts *other, uint64_t
     uint64_t fixed = 0;
     packing->head.compared = other->count > 0;
     for (size_t blocks = MEMORY_BLOCKS_MAX; !fits; blocks /= FEWER) {
-        parts_cut(&packing->parts, 0);
-        names_cut(&packing->names, 0);
-        if (!pack_rest(packing, blocks)) return cg_out_of_memory(error);
+        if (!packing->early) {
+            parts_cut(&packing->parts, 0);
+            parts_cut(&packing->early_levels, 0);
+            names_cut(&packing->names, 0);
+            if (!pack_rest(packing, blocks, packing->threads)) return cg_out_of_memory(error);
+        }
+        packing->early = false;
         fixed =
             page_size() + parts_size(&packing->parts) + parts_size(&packing->documents) + parts_size(other);
         if (!pack_timeline(packing, cg_sat_sub(max_size, fixed), &fits)) return cg_out_of_memory(error);

@@ -75,7 +75,7 @@ static void test_failures(void **state)
 
 /* A job and what it finds done when it begins. */
 struct step {
-    const struct step *before;
+    const struct step *before[2];
     atomic_bool done;
     bool good, ran, in_order;
 };
@@ -84,19 +84,25 @@ static bool do_step(void *context)
 {
     struct step *step = context;
     step->ran = true;
-    step->in_order = !step->before || atomic_load(&step->before->done);
+    step->in_order = true;
+    for (int i = 0; i < 2; i++)
+        step->in_order &= !step->before[i] || atomic_load(&step->before[i]->done);
     sched_yield();
     atomic_store(&step->done, true);
     return step->good;
 }
 
-/* Number `number` waits for the one of half its number, the first for none; bad: the one that fails. */
+/* Each waits for the one of half its number, every third also for the first; bad: the one that fails. */
 static bool run_steps(unsigned threads, size_t count, size_t bad, struct step *steps)
 {
     struct job jobs[32];
     for (size_t i = 0; i < count; i++) {
-        steps[i] = (struct step){.before = i ? &steps[i / 2] : NULL, .good = i != bad};
-        jobs[i] = (struct job){.run = do_step, .context = &steps[i], .after = i ? &jobs[i / 2] : NULL};
+        size_t other = i % 3 == 0 ? 0 : i / 2;
+        steps[i] =
+            (struct step){.before = {i ? &steps[i / 2] : NULL, i ? &steps[other] : NULL}, .good = i != bad};
+        jobs[i] = (struct job){.run = do_step,
+                               .context = &steps[i],
+                               .after = {i ? &jobs[other] : NULL, i ? &jobs[i / 2] : NULL}};
     }
     return jobs_run(jobs, count, threads);
 }
