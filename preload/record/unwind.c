@@ -129,14 +129,15 @@ static uint64_t packed(struct cfi_rule rule)
     return (uint64_t)rule.end_words << 4 | (uint64_t)rule.rbp_words << 1 | rule.from_rbp;
 }
 
-/* The rule's 16 bits. */
-static uint64_t read_rule(uintptr_t address)
+/* The rule's 16 bits; *read: they are its own, and not of today's look alone, which could not be made. */
+static uint64_t read_rule(uintptr_t address, bool *read)
 {
     struct bases bases;
     const void *entry;
     sigset_t past;
 
-    if (looks_at_objects && !objects_hold(&past)) return 0;
+    *read = !looks_at_objects || objects_hold(&past);
+    if (!*read) return 0;
     entry = find_entry((void *)address, &bases);
     if (looks_at_objects) objects_release(&past);
     return packed(entry ? cfi_rule_at(entry, (uintptr_t)bases.function, address)
@@ -152,8 +153,8 @@ static inline uint64_t rule_of(uintptr_t address, bool *kept)
     uint64_t known = atomic_load_explicit(slot, memory_order_relaxed);
 
     if (unlikely((known ^ key) >> 16)) {
-        known = key | read_rule(address);
-        *kept = code_stays(address);
+        known = key | read_rule(address, kept);
+        *kept = *kept && code_stays(address);
         if (*kept) atomic_store_explicit(slot, known, memory_order_relaxed);
     } else {
         *kept = true;
