@@ -219,6 +219,16 @@ int file_sync(const struct file *file)
     return error;
 }
 
+int file_begin_sync(const struct file *file, uint64_t offset, uint64_t length)
+{
+    int fd = take(file), error;
+
+    if (fd < 0) return errno;
+    error = sync_file_range(fd, (off_t)offset, (off_t)length, SYNC_FILE_RANGE_WRITE) ? errno : 0;
+    let_go(file, fd);
+    return error;
+}
+
 void *file_map(const struct file *file, void *place, size_t bytes, uint64_t offset)
 {
     int fd = take(file);

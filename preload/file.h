@@ -32,6 +32,8 @@ int file_read(const struct file *file, void *bytes, size_t length, uint64_t offs
 int file_allocate(const struct file *file, uint64_t offset, uint64_t length);
 int file_resize(const struct file *file, uint64_t length);
 int file_sync(const struct file *file);
+/* Has the disk begin with [offset, offset + length), and does not wait for it. */
+int file_begin_sync(const struct file *file, uint64_t offset, uint64_t length);
 /* Maps it shared, to be read and written; at place when that is not NULL. NULL with errno: it cannot be. */
 void *file_map(const struct file *file, void *place, size_t bytes, uint64_t offset);
 /* Whether its path still leads to it. */

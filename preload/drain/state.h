@@ -19,6 +19,7 @@ struct writer {
     char *buffer;
     size_t used;
     uint64_t part_bytes; /* whole, and published */
+    uint64_t sent_bytes; /* of them the disk was asked to take */
     uint64_t sequence;
     uint64_t meta_room; /* bytes kept for the first line, without its end of line */
     int error;          /* errno of the write that failed; nothing more is written then */

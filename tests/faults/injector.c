@@ -195,6 +195,11 @@ int fsync(int fd)
     FAILS_AS(-1);
     return (int)call(SYS_fsync, fd, 0, 0, 0, 0, 0);
 }
+int sync_file_range(int fd, off_t offset, off_t length, unsigned flags)
+{
+    FAILS_AS(-1);
+    return (int)call(SYS_sync_file_range, fd, offset, length, flags, 0, 0);
+}
 ssize_t pwrite(int fd, const void *bytes, size_t length, off_t offset)
 {
     bool fails = CHOSEN;

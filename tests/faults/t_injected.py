@@ -24,13 +24,13 @@ INJECTOR = f'{BUILD}/tests/faults/injector.so'
 ALL, JOBS = os.environ.get('INJECT') == 'all', int(os.environ.get('JOBS', '1'))
 KERNELS = {'SIM_KERNELS': f'{BUILD}/examples/libtrainer_kernels.so'}
 PROGRAMS = [(['trainer', '5'], KERNELS), (['trainer_nvtx', '3'], dict(KERNELS, CGTRACE_RANGE='forward', CGTRACE_STEP='2-3')), (['graphs'], {}), (['forks'], {}),
-            (['threads', '2', '300', '50'], {}), (['endings', '_exit'], {}), (['endings', 'last-thread'], {'SIM_KERNELS': None})]
+            (['threads', '2', '300', '50'], {}), (['threads', '2', '8000', '50'], {}), (['endings', '_exit'], {}), (['endings', 'last-thread'], {'SIM_KERNELS': None})]
 
 # The errors of a call, the commonest first (errno(3) by number, so that the table says what is injected); 0: see injector.c.
-EINTR, EIO, EBADF, EAGAIN, ENOMEM, EACCES, ENODEV, EINVAL, EMFILE, EFBIG, ENOSPC, EROFS, ENOSYS, EOPNOTSUPP, EPERM, EDQUOT = 4, 5, 9, 11, 12, 13, 19, 22, 24, 27, 28, 30, 38, 95, 1, 122
+EINTR, EIO, EBADF, EAGAIN, ENOMEM, EACCES, ENODEV, EINVAL, EMFILE, EFBIG, ENOSPC, ESPIPE, EROFS, ENOSYS, EOPNOTSUPP, EPERM, EDQUOT = 4, 5, 9, 11, 12, 13, 19, 22, 24, 27, 28, 29, 30, 38, 95, 1, 122
 ERRORS = {'open': (EMFILE, EACCES, ENOSPC, EROFS, EDQUOT), 'mmap': (ENOMEM, ENODEV, EAGAIN), 'mremap': (ENOMEM,), 'mprotect': (ENOMEM, EACCES), 'munmap': (ENOMEM,),
           'madvise': (EINVAL, EAGAIN, ENOMEM), 'memfd_create': (ENOSYS, EMFILE), 'fallocate': (ENOSPC, EOPNOTSUPP, EINTR, EFBIG, EIO, EDQUOT), 'ftruncate': (EIO, EFBIG, EINTR),
-          'fsync': (EIO, ENOSPC, EDQUOT, EINTR), 'pwrite': (ENOSPC, EIO, EINTR, EDQUOT, 0), 'write': (EIO, EAGAIN, 0), 'pread': (EIO, EINTR, 0), 'read': (EIO, EINTR, 0), 'close': (EIO, EINTR),
+          'fsync': (EIO, ENOSPC, EDQUOT, EINTR), 'sync_file_range': (EIO, ENOSPC, ESPIPE, EINVAL, ENOSYS), 'pwrite': (ENOSPC, EIO, EINTR, EDQUOT, 0), 'write': (EIO, EAGAIN, 0), 'pread': (EIO, EINTR, 0), 'read': (EIO, EINTR, 0), 'close': (EIO, EINTR),
           'fcntl': (EMFILE, EINVAL), 'fstat': (EIO,), 'lstat': (EACCES,), 'statfs': (ENOSYS, EIO), 'mkdir': (EROFS, EACCES, EDQUOT), 'link': (EPERM, EIO), 'unlink': (EROFS, EACCES),
           'getrlimit': (EINVAL,), 'prctl': (EINVAL,), 'nanosleep': (EINTR,), 'syscall': (ENOSYS, EPERM, EINVAL, EIO), 'malloc': (ENOMEM,), 'realloc': (ENOMEM,),
           'pthread_create': (EAGAIN, EPERM), 'pthread_attr_init': (ENOMEM,), 'pthread_attr_setstacksize': (EINVAL,), 'pthread_key_create': (EAGAIN,),
