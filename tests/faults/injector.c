@@ -322,6 +322,11 @@ int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict at
     FAILS_AS(target_error);
     return NEXT(pthread_create)(thread, attributes, run, argument);
 }
+int pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes)
+{
+    FAILS_AS(target_error);
+    return NEXT(pthread_getattr_np)(thread, attributes);
+}
 int pthread_attr_init(pthread_attr_t *attributes)
 {
     FAILS_AS(target_error);
