@@ -35,8 +35,11 @@ static inline __attribute__((always_inline)) uint32_t api_known(const char *text
 {
     const struct record_recent *recent = record_recent_place(text);
 
-    if (likely(recent->text == text && recent->certain))
-        return likely(record_recent_same(recent, text, recent->certain)) ? recent->number : 0;
+    if (likely(recent->text == text && recent->certain)) {
+        uint32_t number = record_recent_number(recent);
+
+        return likely(record_recent_same(recent, text, recent->certain)) ? number : 0;
+    }
     return api_known_slowly(text, limit);
 }
 /* One that may be NULL. */

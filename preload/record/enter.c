@@ -70,7 +70,11 @@ bool record_is_still_inside(struct record_thread *thread, uintptr_t frame)
     uintptr_t at = atomic_load_explicit(&peer->at, memory_order_relaxed) & ~(uintptr_t)RECORD_AT_MASK;
 
     if (!record_frame_is_gone(thread->busy ? thread->busy : at, frame)) return true;
+    thread->busy = frame;
+    atomic_signal_fence(memory_order_seq_cst);
+    span_left(thread);
     ring_window_leave(peer);
+    atomic_signal_fence(memory_order_seq_cst);
     thread->busy = 0;
     record_gap(RECORD_GAP_ABANDONED, 1);
     return false;

@@ -3,6 +3,7 @@
 #ifndef CGTRACE_PRELOAD_RECORD_RECENT_H
 #define CGTRACE_PRELOAD_RECORD_RECENT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,6 +35,10 @@ static inline struct record_recent *record_recent_place(const char *text)
     return &record_recent[(((uintptr_t)text ^ (uintptr_t)text >> 7) >> 2) % RECORD_RECENT];
 }
 
+/* An entry is written from its end to its beginning, and read from its text to its number to its bytes: a
+ * signal's handler may read one that is half written, and write one that is half read. Whatever is met then,
+ * a number goes with its own bytes, or the bytes are not the text's. */
+
 /* Whether the bytes at `text` under the mask are still those of the entry. */
 static inline bool record_recent_same(const struct record_recent *recent, const char *text, unsigned mask)
 {
@@ -48,6 +53,15 @@ static inline bool record_recent_same(const struct record_recent *recent, const 
 #endif
 }
 
+/* The entry's number, read before its bytes. */
+static inline uint32_t record_recent_number(const struct record_recent *recent)
+{
+    uint32_t number = *(const volatile uint32_t *)&recent->number;
+
+    atomic_signal_fence(memory_order_seq_cst);
+    return number;
+}
+
 /* What is left of the comparison: texts that are long, or lie across two pages. */
 uint32_t record_recent_compare(const struct record_recent *recent, const char *text);
 
@@ -56,10 +70,12 @@ uint32_t record_recent_compare(const struct record_recent *recent, const char *t
 static inline uint32_t record_text_known(const char *text)
 {
     const struct record_recent *recent = record_recent_place(text);
+    uint32_t number;
 
     if (unlikely(recent->text != text)) return 0;
     if (unlikely(!recent->mask)) return record_recent_compare(recent, text);
-    return likely(record_recent_same(recent, text, recent->mask)) ? recent->number : 0;
+    number = record_recent_number(recent);
+    return likely(record_recent_same(recent, text, recent->mask)) ? number : 0;
 }
 
 #endif

@@ -111,6 +111,9 @@ uint32_t span_number(struct record_thread *thread);
 void span_join(struct record_thread *thread, bool opener);
 /* The region ends on this thread at this tick: what is open inside of it ends in the trace. */
 void span_cut(struct record_thread *thread, uint64_t tick);
+/* The thread's last call was left for good, perhaps between a span's record and the stack: that is put right.
+ */
+void span_left(struct record_thread *thread);
 /* Takes the entry at `at`, which is no span of the trace, out of the thread's stack. */
 void span_take_out(struct record_thread *thread, uint32_t at);
 /* The step that a name says, in CAP_FLAG_STEP form. */

@@ -145,6 +145,42 @@ void span_cut(struct record_thread *thread, uint64_t tick)
     }
 }
 
+/* The last record that the thread has committed in its session. False: none, or not the beginning of a
+ * span's.
+ */
+static bool last_span_record(struct record_thread *thread, struct cap_record *last)
+{
+    bool found = false;
+
+    if (ring_window_open(thread) && ring_head(thread) > 0) {
+        *last = thread->slots[(ring_head(thread) - 1) & thread->mask];
+        /* The rest of a longer record has strings' numbers there, which are smaller. */
+        found = (last->type == CAP_SPAN_BEGIN || last->type == CAP_SPAN_END) && last->slots == 1 &&
+                last->device == CAP_NO_DEVICE;
+    }
+    ring_window_close(thread);
+    return found;
+}
+
+void span_left(struct record_thread *thread)
+{
+    const struct record_peer *peer = thread->peer;
+    uint32_t depth = peer->depth;
+    struct cap_record last;
+
+    if (!last_span_record(thread, &last)) return;
+    while (depth > thread->around && peer->stack[depth - 1].span != last.span)
+        depth--;
+    if (last.type == CAP_SPAN_END && depth > thread->around) {
+        settle(thread, depth - 1); /* with those inside of it, whose ends came before */
+        return;
+    }
+    if (last.type == CAP_SPAN_BEGIN && depth == thread->around)
+        end_entry(thread, &(struct record_open_span){.begin = last.begin, .span = last.span}, record_tick(),
+                  CAP_FLAG_CLIPPED_END);
+    settle(thread, peer->depth);
+}
+
 void span_join(struct record_thread *thread, bool opener)
 {
     struct record_open_span *stack = thread->peer->stack;

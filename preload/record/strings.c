@@ -191,23 +191,23 @@ _Thread_local struct record_recent record_recent[RECORD_RECENT] __attribute__((t
 
 uint32_t record_recent_compare(const struct record_recent *recent, const char *text)
 {
+    uint32_t number = record_recent_number(recent), head;
     const char *known;
-    uint32_t head;
     size_t length;
 
-    if (!recent->number) return 0;
-    known = session.strings + (uint64_t)recent->number * 8;
+    if (!number) return 0;
+    known = session.strings + (uint64_t)number * 8;
     memcpy(&head, known, 4);
     length = CAP_STRING_LENGTH(head);
     /* Reads no further than to the end of either. */
-    return strncmp(text, known + 4, length) == 0 && text[length] == '\0' ? recent->number : 0;
+    return strncmp(text, known + 4, length) == 0 && text[length] == '\0' ? number : 0;
 }
 
 /* The next time it is known. */
 static void remember_text(const char *text, size_t length, uint32_t number)
 {
     enum { PAGE_BYTES = 4096 }; /* of the smallest pages */
-    struct record_recent recent = {.text = text, .number = number};
+    struct record_recent recent = {.text = text, .number = number}, *place = record_recent_place(text);
 
     if (RECORD_RECENT_WIDE && length < sizeof recent.bytes &&
         ((uintptr_t)text & (PAGE_BYTES - 1)) <= PAGE_BYTES - sizeof recent.bytes) {
@@ -215,7 +215,14 @@ static void remember_text(const char *text, size_t length, uint32_t number)
         recent.mask = (uint16_t)((2u << length) - 1);
         if ((signed char)*text > ' ') recent.certain = recent.mask;
     }
-    *record_recent_place(text) = recent;
+    memcpy(place->bytes, recent.bytes, sizeof place->bytes);
+    atomic_signal_fence(memory_order_release);
+    place->mask = recent.mask;
+    place->certain = recent.certain;
+    atomic_signal_fence(memory_order_release);
+    place->number = number;
+    atomic_signal_fence(memory_order_release);
+    place->text = text;
 }
 
 uint32_t record_text(const char *text)

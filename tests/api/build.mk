@@ -27,4 +27,7 @@ $(API_DIR)/scopes: tests/api/scopes.cc preload/cgtrace.h
 $(API_DIR)/older.so: tests/api/older.c preload/cgtrace.h
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) -std=c11 $(filter-out $(SANITIZE),$(API_CFLAGS)) -fPIC -shared -o $@ $<
-TEST_TARGETS += $(addprefix $(API_DIR)/,calls calls-no-pie calls-static calls.so host scopes older.so)
+$(API_DIR)/steps: tests/api/steps.c preload/cgtrace.h
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) -std=gnu17 $(API_CFLAGS) $(CUDA_CPPFLAGS) $(LDFLAGS) -o $@ $< -ldl
+TEST_TARGETS += $(addprefix $(API_DIR)/,calls calls-no-pie calls-static calls.so host scopes older.so steps)

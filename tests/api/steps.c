@@ -1,0 +1,150 @@
+/* A call of the API that a signal's handler interrupts behind each of the library's instructions in turn, by
+ * the processor's single steps: what the handler does there is recorded too, or the call is left for good.
+ *
+ * usage: steps scalar|begin|end|push record|jump; prints what was recorded, and "maybe" with what was left.
+ */
+#include <limits.h>
+#include <nvtx3/nvToolsExt.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "preload/cgtrace.h"
+
+#if defined(__x86_64__)
+enum { TRAP_FLAG = 0x100, OTHERS = 64, OTHER_BYTES = 20, STEPS_MAX = 5000 };
+
+static volatile int seen, stop_at;
+static volatile uintptr_t library, library_end;
+static bool jumps;
+static sigjmp_buf out;
+static double value;
+/* One for each place that a text's address may lead to, and more. */
+static char others[OTHERS][OTHER_BYTES];
+
+static void scalar(const char *label)
+{
+    value++;
+    if (cgtrace_scalar(label, value) == CGTRACE_OK) printf("scalar %s %.0f\n", label, value);
+}
+
+static void handler(int number, siginfo_t *info, void *argument)
+{
+    greg_t *registers = ((ucontext_t *)argument)->uc_mcontext.gregs;
+    uintptr_t at = (uintptr_t)registers[REG_RIP];
+    cgtrace_span span;
+
+    (void)number, (void)info;
+    if (at < library || at >= library_end || seen++ < stop_at) return;
+    registers[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+    if (jumps) siglongjmp(out, 1);
+    for (int i = 0; i < OTHERS; i++)
+        scalar(others[i]);
+    span = cgtrace_span_begin("handler");
+    if (span > 0) cgtrace_span_end(span);
+}
+
+/* From here on, up to the next one, the processor steps. The words below the stack pointer are the
+ * compiler's.
+ */
+#define STEPPING(instruction)                                                                                \
+    __asm__ volatile("leaq -128(%%rsp), %%rsp\n\tpushfq\n\t" instruction ", (%%rsp)\n\tpopfq\n\t"            \
+                     "leaq 128(%%rsp), %%rsp" ::                                                             \
+                         : "memory", "cc")
+#define START() STEPPING("orq $0x100")
+#define STOP()  STEPPING("andq $~0x100")
+
+static volatile cgtrace_span victim;
+
+__attribute__((noinline)) static void interrupted(const char *what)
+{
+    static char name[] = "victim";
+    int result;
+
+    if (strcmp(what, "scalar") == 0) {
+        value++;
+        if (jumps) printf("maybe victim %.0f\n", value);
+        const double given = value;
+        START();
+        result = cgtrace_scalar(name, given);
+        STOP();
+        if (result == CGTRACE_OK) printf("scalar victim %.0f\n", given);
+    } else if (strcmp(what, "begin") == 0) {
+        START();
+        victim = cgtrace_span_begin(name);
+        STOP();
+        cgtrace_span_end(victim);
+    } else if (strcmp(what, "end") == 0) {
+        victim = cgtrace_span_begin(name);
+        START();
+        result = cgtrace_span_end(victim);
+        STOP();
+        if (result != CGTRACE_OK) printf("end %d\n", result);
+    } else {
+        START();
+        nvtxRangePushA(name);
+        STOP();
+        nvtxRangePop();
+    }
+}
+
+static void find_library(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[1024];
+    unsigned long begin, end;
+
+    while (maps && fgets(line, sizeof line, maps)) {
+        if (!strstr(line, "libcgtrace") || sscanf(line, "%lx-%lx", &begin, &end) != 2) continue;
+        if (!library) library = begin;
+        library_end = end;
+    }
+    if (maps) fclose(maps);
+}
+
+int main(int count, char **arguments)
+{
+    const struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    static volatile int step;
+
+    if (count != 3) return 2;
+    jumps = strcmp(arguments[2], "jump") == 0;
+    for (int i = 0; i < OTHERS; i++)
+        snprintf(others[i], OTHER_BYTES, "o%d", i);
+    find_library();
+    /* NVTX looks for its tool: with the loader, which holds signals back, and there none may come of steps.
+     */
+    nvtxRangePushA("first");
+    nvtxRangePop();
+    sigaction(SIGTRAP, &action, NULL);
+    for (step = 0; step < STEPS_MAX; step++) {
+        volatile cgtrace_span around = cgtrace_span_begin("around");
+
+        stop_at = INT_MAX;
+        interrupted(arguments[1]); /* now its text is known */
+        seen = 0;
+        stop_at = step;
+        if (sigsetjmp(out, 1) == 0)
+            interrupted(arguments[1]);
+        else if (strcmp(arguments[1], "end") == 0)
+            cgtrace_span_end(victim); /* where that was not done yet */
+        scalar("inside");
+        /* A span whose handle never came stays open in it. */
+        if (cgtrace_span_end(around) != CGTRACE_OK && !(jumps && strcmp(arguments[1], "begin") == 0))
+            puts("around: not ended");
+        if (seen <= step) break;
+    }
+    printf("steps %d\n", step);
+    return 0;
+}
+#else
+int main(void)
+{
+    puts("unsupported");
+    return 0;
+}
+#endif
