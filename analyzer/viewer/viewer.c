@@ -109,6 +109,7 @@ static bool make_document(void *context)
 
 static bool pack_early(void *context);
 
+/* A stored packet has one reader, so that its documents come one after the other. */
 static bool make_all(struct packing *packing)
 {
     enum { OTHERS = 3 };
@@ -126,6 +127,7 @@ static bool make_all(struct packing *packing)
         for (size_t i = 0; i < count; i++) {
             documents[i] = (struct document_job){&run->documents[i], &packing->documents.list[i]};
             jobs[OTHERS + i] = (struct job){.run = make_document, .context = &documents[i]};
+            if (run->evidence->stored && i > 0) jobs[OTHERS + i].after[0] = &jobs[OTHERS + i - 1];
         }
         good = jobs_run(jobs, count + OTHERS, packing->threads);
     }
