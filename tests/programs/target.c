@@ -54,6 +54,22 @@ void target_fill(CUfunction fill, CUdeviceptr at, unsigned count, unsigned value
     CU(cuLaunchKernel(fill, (count + 255) / 256, 1, 1, 256, 1, 1, 0, stream, parameters, NULL));
 }
 
+CUdeviceptr target_work(unsigned value)
+{
+    enum { COUNT = 1024 };
+    CUmodule module = NULL;
+    CUdeviceptr data;
+    uint32_t first;
+    target_open(0);
+    CUfunction fill = target_kernel(&module, "fill");
+    CU(cuMemAlloc(&data, COUNT * sizeof first));
+    target_fill(fill, data, COUNT, value, NULL);
+    CU(cuMemcpyDtoH(&first, data, sizeof first));
+    printf("value %u\n", first);
+    fflush(stdout);
+    return data;
+}
+
 const char target_ptx[] =
     ".version 6.0\n"
     ".target sm_70\n"
@@ -86,19 +102,3 @@ const char target_ptx[] =
     "{\n"
     " ret;\n"
     "}\n";
-
-CUdeviceptr target_work(unsigned value)
-{
-    enum { COUNT = 1024 };
-    CUmodule module = NULL;
-    CUdeviceptr data;
-    uint32_t first;
-    target_open(0);
-    CUfunction fill = target_kernel(&module, "fill");
-    CU(cuMemAlloc(&data, COUNT * sizeof first));
-    target_fill(fill, data, COUNT, value, NULL);
-    CU(cuMemcpyDtoH(&first, data, sizeof first));
-    printf("value %u\n", first);
-    fflush(stdout);
-    return data;
-}
