@@ -47,7 +47,7 @@ ok(not different, 'conformance traces', f'{different!r:.3000}')
 
 # ---- a trace of several blocks, and what a damaged one is refused for ----
 inside, now = [], 100
-for i in range(2500):
+for i in range(3000):
     now += 10
     inside += [start(f's{i}', 'm', f'layer.{i % 40}', now), op(f's{i}', f'op{i % 7}', now, 3, shape=[i % 90, 4], inputs=[f't{i % 50}']),
                memory('alloc', now, f'{i % 300}-{i}', 64 * (i % 9 + 1), f's{i}', shape=[i % 61, 3]),
