@@ -10,6 +10,8 @@
 #include "common/json_scan.h"
 
 enum { CHUNK = 4 << 20 }; /* no line of ours is longer */
+/* No file goes on behind it: what a damaged publication says beyond it cannot be read from a file at all. */
+#define REACH ((uint64_t)INT64_MAX - CHUNK)
 
 /* The number behind prefix, when text begins with it. */
 static bool number_behind(const char *text, size_t length, const char *prefix, uint64_t *number)
@@ -106,6 +108,7 @@ int part_scan(struct part *part, uint64_t begin, uint64_t limit, struct cg_error
     uint64_t at = begin;
     size_t used = 0;
 
+    if (limit > REACH) limit = REACH;
     part->begin = part->end = begin;
     while (!no_memory && good && at < limit) {
         size_t want = CHUNK - used, done;
