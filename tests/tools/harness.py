@@ -35,6 +35,10 @@ def missing(words):
         return 'a program of nvcc has no sanitizer, the simulated runtime has'
     if SANITIZED and 'plugin-deepbind' in words:
         return 'sanitizers refuse RTLD_DEEPBIND'
+    if THREAD_SANITIZED and 'last-thread' in words:
+        return "the sanitizer's own thread outlives the program's last one"
+    if THREAD_SANITIZED and 'close-all' in words:
+        return 'to close what another thread has open is a race to the sanitizer'
     return None
 
 
