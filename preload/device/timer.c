@@ -36,18 +36,23 @@ static struct device_context *ready_context(const struct device_stream *stream, 
     return NULL;
 }
 
+/* Other threads may take all that this one has made before it comes to it: it makes more. */
 static struct device_pair *take(struct device_context *context)
 {
     struct device_pair *pair = device_take(context);
+    uint32_t made = DEVICE_PAIRS;
 
-    if (pair || context->made == DEVICE_PAIRS) return pair;
-    if (atomic_load_explicit(&hook_captures, memory_order_relaxed) > 0) {
-        atomic_store_explicit(&context->wanted, 1, memory_order_relaxed);
-        device_poller_wake();
-        return NULL;
+    while (!pair && context->made != DEVICE_PAIRS && context->made != made) {
+        if (atomic_load_explicit(&hook_captures, memory_order_relaxed) > 0) {
+            atomic_store_explicit(&context->wanted, 1, memory_order_relaxed);
+            device_poller_wake();
+            return NULL;
+        }
+        made = context->made;
+        device_supply(context);
+        pair = device_take(context);
     }
-    device_supply(context);
-    return device_take(context);
+    return pair;
 }
 
 /* What the driver keeps of the events, which their reader had last, is on its way while the driver is asked
