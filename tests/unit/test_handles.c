@@ -1,6 +1,5 @@
 #include "tests/unit/cmocka_tap.h"
-
-#include <pthread.h>
+#include "tests/unit/four_threads.h"
 
 /* The hooks' own table, without the hooks. */
 #include "preload/hooks/handles.c"
@@ -87,14 +86,7 @@ static void *worker(void *number)
 static void threads_do_not_disturb_each_other(void **state)
 {
     (void)state;
-    pthread_t threads[4];
-    for (uintptr_t i = 0; i < 4; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, worker, (void *)i), 0);
-    for (int i = 0; i < 4; i++) {
-        void *result;
-        pthread_join(threads[i], &result);
-        assert_null(result);
-    }
+    run_four_threads(worker);
 }
 
 int main(void)

@@ -1,6 +1,5 @@
 #include "tests/unit/cmocka_tap.h"
-
-#include <pthread.h>
+#include "tests/unit/four_threads.h"
 
 /* The recorder's own table, without the recorder. */
 #include "preload/record/live.c"
@@ -130,17 +129,9 @@ static void *worker(void *number)
 
 static void threads_do_not_disturb_each_other(void **state)
 {
-    pthread_t threads[4];
-
     (void)state;
     live_reset();
-    for (uintptr_t i = 0; i < 4; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, worker, (void *)i), 0);
-    for (int i = 0; i < 4; i++) {
-        void *result;
-        pthread_join(threads[i], &result);
-        assert_null(result);
-    }
+    run_four_threads(worker);
 }
 
 int main(void)
