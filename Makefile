@@ -132,7 +132,8 @@ tsan:
 valgrind: deps
 	@$(MAKE) --no-print-directory tests
 	@BUILD=$(BUILD) VALGRIND=all $(PYTHON) tests/cli/t_valgrind.py
-tidy:
+tidy: deps $(BUILD)/gen/cuda_undef.h
+	@scripts/deps tidy
 	@printf '%s\n' $(filter-out %.S,$(COMMON_SRC) $(PRELOAD_SRC) $(ANALYZER_SRC) analyzer/main.c $(LAUNCHER_SRC)) | \
 	  xargs -P 2 -I '{}' clang-tidy --quiet '{}' -- -std=gnu17 $(CPPFLAGS) $(CUDA_CPPFLAGS)
 format:
