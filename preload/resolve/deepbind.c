@@ -35,15 +35,29 @@ HIDDEN void *resolve_dlsym_entry(void *handle, const char *name);
 /* What was there before. Under the loader's lock, which dl_iterate_phdr holds while it calls. */
 static struct {
     uintptr_t base[OBJECTS_MAX];
+    bool there[OBJECTS_MAX]; /* at the last look */
     unsigned count;
 } seen;
-static _Atomic uint64_t seen_adds; /* objects ever loaded when last looked at */
+static _Atomic uint64_t seen_changes; /* objects ever loaded and ever closed, when last looked at */
+
+/* Where an object was closed another one may come to lie: what the last look did not find is forgotten. */
+static void forget_closed(void)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < seen.count; i++)
+        if (seen.there[i]) seen.base[kept++] = seen.base[i];
+    seen.count = kept;
+    memset(seen.there, 0, sizeof seen.there);
+}
 
 static bool is_new(uintptr_t base)
 {
-    for (unsigned i = 0; i < seen.count; i++)
-        if (seen.base[i] == base) return false;
-    if (seen.count == OBJECTS_MAX) return false;
+    unsigned i = 0;
+    while (i < seen.count && seen.base[i] != base)
+        i++;
+    if (i == OBJECTS_MAX) return false;
+    seen.there[i] = true;
+    if (i < seen.count) return false;
     seen.base[seen.count++] = base;
     return true;
 }
@@ -170,23 +184,31 @@ static void redirect_object(const struct dl_phdr_info *object)
 }
 
 struct look {
-    uint64_t adds; /* what it is about: an object that comes later is for the next one */
-    bool note_only;
+    uint64_t changes; /* what it is about: an object that comes later is for the next one */
+    bool note_only, begun;
 };
 
-static int note_adds(struct dl_phdr_info *object, size_t size, void *argument)
+/* Both counts only grow: their sum tells each change. */
+static uint64_t changes_of(const struct dl_phdr_info *object)
+{
+    return object->dlpi_adds + object->dlpi_subs;
+}
+
+static int note_changes(struct dl_phdr_info *object, size_t size, void *argument)
 {
     struct look *look = argument;
     (void)size;
-    look->adds = object->dlpi_adds;
+    look->changes = changes_of(object);
     return 1;
 }
 
 static int look_at(struct dl_phdr_info *object, size_t size, void *argument)
 {
-    const struct look *look = argument;
+    struct look *look = argument;
     (void)size;
-    if (object->dlpi_adds != look->adds) return 1;
+    if (changes_of(object) != look->changes) return 1;
+    if (!look->begun) forget_closed();
+    look->begun = true;
     if (!is_new(object->dlpi_addr) || look->note_only) return 0;
     if (!contains(object, (uintptr_t)look_at)) redirect_object(object);
     return 0;
@@ -196,21 +218,22 @@ static void look_at_new(bool note_only)
 {
     struct look look = {.note_only = note_only};
     int kept = errno, came = 1;
-    while (came > 0 && objects_look(note_adds, &look) > 0 &&
-           look.adds != atomic_load_explicit(&seen_adds, memory_order_relaxed)) {
+    while (came > 0 && objects_look(note_changes, &look) > 0 &&
+           look.changes != atomic_load_explicit(&seen_changes, memory_order_relaxed)) {
         find_drivers();
         came = objects_look(look_at, &look);
     }
-    if (came == 0) atomic_store_explicit(&seen_adds, look.adds, memory_order_relaxed);
+    if (came == 0) atomic_store_explicit(&seen_changes, look.changes, memory_order_relaxed);
     errno = kept;
 }
 
-/* Called with RTLD_DEEPBIND asked for, before the object is loaded. */
+/* Called with RTLD_DEEPBIND asked for, before the object is loaded. What was closed until now is missed in
+ * this look, so that an object in its place is a new one. */
 void resolve_watch(void)
 {
-    if (__atomic_load_n(&resolve_watching, __ATOMIC_RELAXED)) return;
-    look_at_new(true);
-    __atomic_store_n(&resolve_watching, 1, __ATOMIC_RELAXED);
+    bool watching = __atomic_load_n(&resolve_watching, __ATOMIC_RELAXED);
+    look_at_new(!watching);
+    if (!watching) __atomic_store_n(&resolve_watching, 1, __ATOMIC_RELAXED);
 }
 
 /* Called by look-ups while watching. */

@@ -20,6 +20,7 @@ WAYS = {
     'cuGetProcAddress': ['loadpath_lookup', 'getproc-v1'],
     'plugin, RTLD_LOCAL': ['loadpath_lookup', 'plugin-local', PLUGIN],
     'plugin, RTLD_DEEPBIND': ['loadpath_lookup', 'plugin-deepbind', PLUGIN],
+    'plugin, RTLD_DEEPBIND, opened again': ['loadpath_lookup', 'plugin-deepbind-again', PLUGIN],
 }
 # Family -> entry points (without version) whose calls make it up, and how many of them the programs make.
 FAMILIES = {

@@ -1,5 +1,6 @@
-/* usage: loadpath_lookup dlopen|dlopen-so|getproc|getproc-v1|plugin-local PLUGIN|plugin-deepbind PLUGIN
- * Not linked with the driver: looks it up in the way named. */
+/* usage: loadpath_lookup
+ * dlopen|dlopen-so|getproc|getproc-v1|(plugin-local|plugin-deepbind|plugin-deepbind-again) PLUGIN Not linked
+ * with the driver: looks it up in the way named. again: the plugin was there before, and closed. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,6 +65,14 @@ static int by_plugin(const char *path, int flags)
     return plugin.pointer ? plugin.run(NULL) : 1;
 }
 
+/* The second one comes to lie where the first one was. */
+static int by_plugin_again(const char *path, int flags)
+{
+    void *handle = dlopen(path, RTLD_NOW | flags);
+    if (!handle || !dlsym(handle, "families_run") || dlclose(handle)) return printf("%s\n", dlerror()), 1;
+    return by_plugin(path, flags);
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
@@ -73,5 +82,7 @@ int main(int argc, char **argv)
     if (!strcmp(how, "getproc-v1")) return by_getproc(1);
     if (argc > 2 && !strcmp(how, "plugin-local")) return by_plugin(argv[2], RTLD_LOCAL);
     if (argc > 2 && !strcmp(how, "plugin-deepbind")) return by_plugin(argv[2], RTLD_LOCAL | RTLD_DEEPBIND);
+    if (argc > 2 && !strcmp(how, "plugin-deepbind-again"))
+        return by_plugin_again(argv[2], RTLD_LOCAL | RTLD_DEEPBIND);
     return 2;
 }

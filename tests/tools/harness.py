@@ -33,7 +33,7 @@ def missing(words):
         return f'{words[0]} was not built (no nvcc)'
     if SANITIZED and words[0] == 'trainer_cuda':
         return 'a program of nvcc has no sanitizer, the simulated runtime has'
-    if SANITIZED and 'plugin-deepbind' in words:
+    if SANITIZED and any(word.startswith('plugin-deepbind') for word in words):
         return 'sanitizers refuse RTLD_DEEPBIND'
     if THREAD_SANITIZED and 'last-thread' in words:
         return "the sanitizer's own thread outlives the program's last one"
