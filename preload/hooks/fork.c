@@ -19,5 +19,5 @@ static void in_child(void)
 
 __attribute__((constructor)) static void watch_forks(void)
 {
-    pthread_atfork(NULL, NULL, in_child);
+    if (pthread_atfork(NULL, NULL, in_child)) record_no_forks();
 }

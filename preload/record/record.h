@@ -308,6 +308,10 @@ uint32_t record_text(const char *text);
 /* Copies a string, its end cut off where it does not fit. */
 void record_string_copy(uint32_t number, char *out, size_t size);
 
+/* Before anything is met: a child would not hear of its being one, and would go on with what is its parent's.
+ * Nothing is recorded then. */
+void record_no_forks(void);
+
 /* Told by the hooks when they learn it; written into meta.cuda. Any time, also before the session opens. */
 void record_driver(int version);
 void record_device(uint8_t ordinal, const char *name, uint64_t bytes);

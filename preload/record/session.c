@@ -1,5 +1,5 @@
 /* The states of a process: nothing met, waiting, a session open, over. */
-#include "preload/record/cancel.h"
+#include "preload/unnoticed.h"
 #include "preload/record/session.h"
 
 #include <dlfcn.h>
@@ -192,16 +192,25 @@ static bool keep_settings(struct settings *settings)
     return true;
 }
 
+/* Nothing is recorded in this process, which is told. */
+static void refuse(const char *why)
+{
+    session.settings_good = false;
+    strcpy(session.settings_error, why);
+}
+
+void record_no_forks(void)
+{
+    refuse("no memory to be told of forks");
+}
+
 static void read_settings(void)
 {
     const char *quiet = getenv("CGTRACE_QUIET");
 
     session.settings_good =
         settings_read(&session.settings, session.settings_error, sizeof session.settings_error);
-    if (session.settings_good && !keep_settings(&session.settings)) {
-        session.settings_good = false;
-        strcpy(session.settings_error, "no memory for settings");
-    }
+    if (session.settings_good && !keep_settings(&session.settings)) refuse("no memory for settings");
     session.quiet = quiet && strcmp(quiet, "1") == 0;
 }
 
@@ -231,7 +240,7 @@ __attribute__((constructor(101))) void session_load(void)
     read_settings();
     if (second_copy()) session.settings.disable = true;
     if (page != MAP_FAILED) record_page = page;
-    pthread_atfork(NULL, NULL, wiped ? child : child_by_hand);
+    if (pthread_atfork(NULL, NULL, wiped ? child : child_by_hand)) record_no_forks();
     if (session.settings_good && !session.settings.disable && *session.settings.range) {
         session.comes_and_goes = true;
         rings_will_leave();

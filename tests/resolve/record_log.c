@@ -179,6 +179,10 @@ void record_device(uint8_t ordinal, const char *name, uint64_t bytes)
 {
     line("device %u %s %" PRIu64, ordinal, name, bytes);
 }
+void record_no_forks(void)
+{
+    line("no forks");
+}
 void record_gap(enum record_gap gap, uint64_t count)
 {
     line("gap %d count=%" PRIu64, (int)gap, count);
