@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "preload/unnoticed.h"
+
 /* Out of the way of programs that count on the lowest free number. */
 enum { HIGH_DESCRIPTOR = 500 };
 /* With no more descriptors than these the program may need each of them: ours are closed between uses. */
@@ -60,6 +62,8 @@ static int adopt(struct file *file, int fd)
 int file_create(struct file *file, const char *path)
 {
     int fd;
+    CANCEL_HELD;
+    ERRNO_KEPT;
 
     file->fd = -1;
     if (strlen(path) >= sizeof file->path) return ENAMETOOLONG;
@@ -71,6 +75,9 @@ int file_create(struct file *file, const char *path)
 
 int file_adopt(struct file *file, int fd)
 {
+    CANCEL_HELD;
+    ERRNO_KEPT;
+
     file->path[0] = '\0';
     return adopt(file, fd);
 }
@@ -158,6 +165,8 @@ static int transfer(int fd, char *bytes, size_t length, uint64_t offset, bool wr
 
 int file_write(const struct file *file, const void *bytes, size_t length, uint64_t offset)
 {
+    CANCEL_HELD;
+    ERRNO_KEPT;
     int fd = take(file), error;
     struct held_signal held;
 
@@ -171,6 +180,8 @@ int file_write(const struct file *file, const void *bytes, size_t length, uint64
 
 int file_read(const struct file *file, void *bytes, size_t length, uint64_t offset)
 {
+    CANCEL_HELD;
+    ERRNO_KEPT;
     int fd = take(file), error;
 
     if (fd < 0) return errno;
@@ -181,6 +192,8 @@ int file_read(const struct file *file, void *bytes, size_t length, uint64_t offs
 
 int file_allocate(const struct file *file, uint64_t offset, uint64_t length)
 {
+    CANCEL_HELD;
+    ERRNO_KEPT;
     int fd = take(file), error = EINTR;
     struct held_signal held;
 
@@ -196,6 +209,8 @@ int file_allocate(const struct file *file, uint64_t offset, uint64_t length)
 
 int file_resize(const struct file *file, uint64_t length)
 {
+    CANCEL_HELD;
+    ERRNO_KEPT;
     int fd = take(file), error = EINTR;
     struct held_signal held;
 
@@ -210,6 +225,8 @@ int file_resize(const struct file *file, uint64_t length)
 
 int file_sync(const struct file *file)
 {
+    CANCEL_HELD;
+    ERRNO_KEPT;
     int fd = take(file), error = EINTR;
 
     if (fd < 0) return errno;
@@ -221,6 +238,8 @@ int file_sync(const struct file *file)
 
 int file_begin_sync(const struct file *file, uint64_t offset, uint64_t length)
 {
+    CANCEL_HELD;
+    ERRNO_KEPT;
     int fd = take(file), error;
 
     if (fd < 0) return errno;
@@ -231,6 +250,7 @@ int file_begin_sync(const struct file *file, uint64_t offset, uint64_t length)
 
 void *file_map(const struct file *file, void *place, size_t bytes, uint64_t offset)
 {
+    CANCEL_HELD;
     int fd = take(file);
     void *map = fd < 0 ? MAP_FAILED
                        : mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (place ? MAP_FIXED : 0), fd,
@@ -242,6 +262,7 @@ void *file_map(const struct file *file, void *place, size_t bytes, uint64_t offs
 
 bool file_in_place(const struct file *file)
 {
+    ERRNO_KEPT;
     struct stat now;
 
     return file->path[0] && lstat(file->path, &now) == 0 && now.st_dev == file->device &&
@@ -250,6 +271,9 @@ bool file_in_place(const struct file *file)
 
 void file_close(struct file *file)
 {
+    CANCEL_HELD;
+    ERRNO_KEPT;
+
     if (is_file(file, file->fd)) close(file->fd);
     file->fd = -1;
 }

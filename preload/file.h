@@ -22,8 +22,9 @@ int file_create(struct file *file, const char *path);
 int file_adopt(struct file *file, int fd);
 
 /* The uses of a file make sure that the descriptor still is this file, and open it again by its path when it
- * is not. Those that return an int give 0 or an errno; SIGXFSZ is not delivered; a call that signals
- * interrupt over and over is given up (EINTR). Several threads may use one file. */
+ * is not. Those that return an int give 0 or an errno, and leave errno itself alone; none is a point of
+ * cancellation; SIGXFSZ is not delivered; a call that signals interrupt over and over is given up (EINTR).
+ * Several threads may use one file. */
 
 /* All of the bytes at this offset. */
 int file_write(const struct file *file, const void *bytes, size_t length, uint64_t offset);

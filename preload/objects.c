@@ -3,7 +3,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <time.h>
+
+#include "preload/unnoticed.h"
 
 /* How long either waits for the other. Not for ever: a handler of forks may wait for what a thread that waits
  * here holds, and a program may fork while it looks at the list itself. */
@@ -14,16 +15,15 @@ static _Atomic uint32_t forking; /* threads that fork */
 /* Its thread forks: what a later handler of the same fork does is not kept from looking. */
 static _Thread_local bool forks __attribute__((tls_model("initial-exec")));
 static _Thread_local bool parts_clean __attribute__((tls_model("initial-exec")));
-static bool lock_is_lost; /* of this process: it is taken, by a thread that only the parent has */
+static bool lock_is_lost; /* of this process: it is taken, by a thread that only the parent has, or may be in
+                             a child */
 
 static bool wait_for_none(const _Atomic uint32_t *count, int limit_ms)
 {
-    const struct timespec nap = {0, NAP_NS};
-
     for (int i = 0; i < limit_ms * NAPS_PER_MS; i++) {
         /* Acquire, and one of all sequentially consistent: see below. */
         if (atomic_load(count) == 0) return true;
-        nanosleep(&nap, NULL);
+        nap_ns(NAP_NS);
     }
     return false;
 }
@@ -100,5 +100,6 @@ static void in_child(void)
 
 __attribute__((constructor)) static void watch_forks(void)
 {
-    pthread_atfork(before_fork, in_parent, in_child);
+    /* Else no fork waits for a look: then there are none. */
+    if (pthread_atfork(before_fork, in_parent, in_child)) lock_is_lost = true;
 }

@@ -8,6 +8,7 @@
 #include "common/jsonl_text.h"
 #include "preload/api/api.h"
 #include "preload/api/id_table.h"
+#include "preload/unnoticed.h"
 
 #define UNUSED                                                    __attribute__((unused))
 #define KEYS(prefix, id, wire)                                    static const char prefix##_##id[] UNUSED = "\"" wire "\":";
@@ -28,6 +29,8 @@ enum { JSON_LIMIT = 512 << 10 };
 
 void api_json_free(struct api_json *json)
 {
+    ERRNO_KEPT;
+
     if (json->bytes) munmap(json->bytes, json->room);
     *json = (struct api_json){0};
 }
@@ -36,6 +39,7 @@ static bool room(struct api_json *json, size_t bytes)
 {
     size_t wanted = json->room ? json->room : 4096;
     void *grown;
+    ERRNO_KEPT;
 
     while (wanted < json->length + bytes)
         wanted *= 2;

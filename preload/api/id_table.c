@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "preload/unnoticed.h"
+
 enum { FIRST_SLOTS = 256 };
 
 static struct id_key *slot(const struct id_table *table, uint32_t index)
@@ -42,6 +44,7 @@ static bool grow(struct id_table *table)
 {
     struct id_table larger = *table;
     void *entries;
+    ERRNO_KEPT;
 
     larger.slots = table->slots ? table->slots * 2 : FIRST_SLOTS;
     if (!larger.slots) return false;
@@ -88,6 +91,8 @@ void id_table_remove(struct id_table *table, void *entry)
 
 void id_table_empty(struct id_table *table)
 {
+    ERRNO_KEPT;
+
     if (table->entries) munmap(table->entries, (size_t)table->slots * table->entry_bytes);
     table->entries = NULL;
     table->used = table->slots = 0;

@@ -11,11 +11,11 @@
 #include "preload/device/context.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "preload/hooks/ask.h"
 #include "preload/hooks/state.h"
 #include "preload/record/lock.h"
+#include "preload/unnoticed.h"
 
 #define REANCHOR_NS     (INT64_C(4) * 1000 * 1000 * 1000)
 #define RESOLUTION_NS   500u /* of an event: cuEventElapsedTime's documentation */
@@ -201,11 +201,10 @@ static void anchor_in(struct device_context *context, const struct device_stream
 static bool lock_for_anchor(struct device_context *context)
 {
     enum { TRIES = 400 };
-    const struct timespec nap = {.tv_nsec = 1000};
 
     for (int i = 0; !try_lock(&context->lock); i++) {
         if (i == TRIES || atomic_load_explicit(&context->tied, memory_order_relaxed)) return false;
-        nanosleep(&nap, NULL);
+        nap_ns(1000);
     }
     return true;
 }

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "preload/fetch.h"
 #include "preload/hooks/ask.h"

@@ -10,13 +10,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "preload/device/context.h"
 #include "preload/hooks/state.h"
 #include "preload/record/lock.h"
 #include "preload/record/session.h"
+#include "preload/unnoticed.h"
 
 enum {
     STACK_BYTES = 256 << 10,
@@ -74,13 +74,6 @@ static void rest(uint64_t ns)
         (ns || !session.settings.memory_sample_ms || !atomic_load(&device_touched)))
         futex_wait(&resting, 1, ns);
     atomic_store(&resting, 0);
-}
-
-static void pause_for(uint64_t ns)
-{
-    const struct timespec pause = {.tv_nsec = (long)ns};
-
-    nanosleep(&pause, NULL);
 }
 
 /* ---- a round ---- */
@@ -163,7 +156,7 @@ static void *poll(void *unused)
         sample_if_due(touched);
         if (any_under_way()) {
             look = read ? LOOK_NS : look * 2 < LOOK_MAX_NS ? look * 2 : LOOK_MAX_NS;
-            if (!stop) pause_for(look);
+            if (!stop) nap_ns(look);
         } else {
             look = LOOK_NS;
             rest(atomic_load(&device_touched) ? session.settings.memory_sample_ms * UINT64_C(1000000) : 0);
@@ -230,7 +223,7 @@ static void retire(void)
     atomic_store(&resting, 0);
     futex_wake(&resting, 1);
     for (int i = 0; i < RETIRE_MS * 10 && device_poller_runs(); i++)
-        pause_for(100 * 1000);
+        nap_ns(100 * 1000);
     if (device_poller_runs()) return; /* the driver does not let go of it: it ends when it comes back */
     /* The next session begins another one. */
     atomic_store(&stop, false);

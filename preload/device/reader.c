@@ -2,10 +2,10 @@
 #include "preload/device/context.h"
 
 #include <errno.h>
-#include <time.h>
 
 #include "preload/record/lock.h"
 #include "preload/record/session.h"
+#include "preload/unnoticed.h"
 
 enum { BATCH = 128, STREAMS = 32, FAILURES = 16 };
 
@@ -159,13 +159,12 @@ static bool is_left(const struct device_context *context, uint64_t tick)
 
 static bool lock_within(_Atomic uint32_t *lock, struct patience *patience)
 {
-    const struct timespec pause = {.tv_nsec = 200 * 1000};
     uint32_t open = 0;
 
     while (!atomic_compare_exchange_strong_explicit(lock, &open, 1, memory_order_acquire,
                                                     memory_order_relaxed)) {
         if (!patience_lasts(patience)) return false;
-        nanosleep(&pause, NULL);
+        nap_ns(200 * 1000);
         open = 0;
     }
     return true;
@@ -173,8 +172,7 @@ static bool lock_within(_Atomic uint32_t *lock, struct patience *patience)
 
 void device_read_within(struct device_context *context, enum device_road road, struct patience *patience)
 {
-    struct timespec pause = {.tv_nsec = 50 * 1000};
-    uint64_t tick = record_tick();
+    uint64_t tick = record_tick(), pause = 50 * 1000;
     bool left = true;
 
     while (left && lock_within(&context->lock, patience)) {
@@ -190,8 +188,8 @@ void device_read_within(struct device_context *context, enum device_road road, s
         }
         lock_give(&context->lock);
         if (!left || read == BATCH) continue;
-        nanosleep(&pause, NULL);
-        if (pause.tv_nsec < 1000 * 1000) pause.tv_nsec *= 2;
+        nap_ns(pause);
+        if (pause < 1000 * 1000) pause *= 2;
     }
 }
 

@@ -10,7 +10,7 @@
 #include "preload/drain/state.h"
 #include "preload/drain/writer.h"
 #include "preload/limits.h"
-#include "preload/record/cancel.h"
+#include "preload/unnoticed.h"
 #include "preload/record/clock.h"
 #include "preload/record/device.h"
 #include "preload/record/live.h"

@@ -1,11 +1,11 @@
 #include "preload/record/capture_session.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "common/jsonl_text.h"
 #include "preload/record/record.h"
 #include "preload/record/session.h"
+#include "preload/unnoticed.h"
 
 /* The open session is one of these; whoever makes it false ends it. */
 static _Atomic bool explicit_open;
@@ -49,10 +49,9 @@ static uint32_t explicit_state(void)
 
 enum capture_result capture_explicit_only(void)
 {
-    int past = errno;
+    ERRNO_KEPT;
     uint32_t state = explicit_state();
 
-    errno = past;
     return state == SESSION_WAITING ? CAPTURE_DONE : refused(state);
 }
 
@@ -105,13 +104,13 @@ enum capture_result capture_begin(const struct capture_request *request)
 {
     struct record_thread *thread = &record_self;
     enum capture_result result;
-    int past = errno;
+    CANCEL_HELD;
+    ERRNO_KEPT;
 
     session_load();
     if (!enter(thread, record_frame())) return fail(CAPTURE_BUSY, "called from inside another call");
     result = begin(request, thread);
     leave(thread);
-    errno = past;
     return result;
 }
 
@@ -135,8 +134,9 @@ enum capture_result capture_end(bool failed, const char *reason, char *path, siz
     struct session_end end = {.how = "session", .reason = failed ? reason : NULL};
     uint32_t open = SESSION_OPEN;
     enum capture_result result;
-    int past = errno;
     bool synchronised;
+    CANCEL_HELD;
+    ERRNO_KEPT;
 
     if (!capture_is_open()) return fail(CAPTURE_NONE, "no session of the program's own is open");
     if (!enter(thread, record_frame())) return fail(CAPTURE_BUSY, "called from inside another call");
@@ -155,6 +155,5 @@ enum capture_result capture_end(bool failed, const char *reason, char *path, siz
         result = fail(CAPTURE_NONE, "another thread ends it, or the program does");
     }
     leave(thread);
-    errno = past;
     return result;
 }

@@ -4,6 +4,7 @@
 
 #include "preload/record/lock.h"
 #include "preload/record/ring.h"
+#include "preload/unnoticed.h"
 
 static struct capture_text declared[DECLARED_KINDS];
 static size_t rooms[DECLARED_KINDS];
@@ -12,6 +13,7 @@ void declared_set(enum declared_kind kind, struct capture_text text, size_t room
 {
     struct capture_text past;
     size_t past_room;
+    ERRNO_KEPT;
 
     lock_take(&record_page->declared_lock);
     past = declared[kind];

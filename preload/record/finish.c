@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/jsonl_text.h"
 #include "preload/drain/state.h"
-#include "preload/record/cancel.h"
+#include "preload/unnoticed.h"
 #include "preload/record/paths.h"
 #include "preload/record/record.h"
 #include "preload/record/region.h"
@@ -77,7 +76,6 @@ static void say_result(void)
 /* Another thread opens or closes a region just now: until it has. */
 static uint32_t wait_for_others(unsigned limit_ms)
 {
-    const struct timespec nap = {0, 1000000};
     unsigned waited = 0;
     uint32_t state;
 
@@ -85,7 +83,7 @@ static uint32_t wait_for_others(unsigned limit_ms)
         /* Acquire: what that thread has put in place. */
         state = atomic_load_explicit(&record_page->state, memory_order_acquire);
         if ((state != SESSION_OPENING && state != SESSION_CLOSING) || waited >= limit_ms) return state;
-        nanosleep(&nap, NULL);
+        nap_ns(1000000);
         waited++;
     }
 }

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "preload/unnoticed.h"
+
 static inline void cpu_relax(void)
 {
 #if defined(__x86_64__)
@@ -23,12 +25,15 @@ static inline void cpu_relax(void)
 static inline void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
 {
     struct timespec limit = {(time_t)(timeout_ns / 1000000000u), (long)(timeout_ns % 1000000000u)};
+    ERRNO_KEPT;
 
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout_ns ? &limit : NULL, NULL, 0);
 }
 
 static inline void futex_wake(_Atomic uint32_t *word, int count)
 {
+    ERRNO_KEPT;
+
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "preload/unnoticed.h"
+
 /* "begin-end rights offset device inode      name", numbers but the inode in hexadecimal (proc(5)). */
 static struct mapping parse(const char *line, size_t length)
 {
@@ -33,6 +35,7 @@ bool maps_find(uintptr_t address, char *buffer, size_t size, struct mapping *map
     size_t used = 0;
     ssize_t got;
     bool found = false;
+    CANCEL_HELD;
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
     while (fd >= 0 && !found && (got = read(fd, buffer + used, size - used)) > 0) {

@@ -10,7 +10,7 @@
 
 #include "common/symbols.h"
 #include "preload/objects.h"
-#include "preload/record/cancel.h"
+#include "preload/unnoticed.h"
 #include "preload/record/lock.h"
 #include "preload/record/maps.h"
 #include "preload/record/ring.h"

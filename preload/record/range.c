@@ -8,6 +8,7 @@
 #include "preload/record/record.h"
 #include "preload/record/region.h"
 #include "preload/record/session.h"
+#include "preload/unnoticed.h"
 
 /* A number is uses << 20 | place: a place is used again, a number is not. */
 enum { PLACE_BITS = 20, PLACES = 1 << PLACE_BITS };
@@ -35,6 +36,7 @@ void ranges_reset(void)
 static struct open_range *take_place(void)
 {
     struct open_range *place;
+    ERRNO_KEPT;
 
     if (!places) {
         void *map = mmap(NULL, PLACES * sizeof *places, PROT_READ | PROT_WRITE,

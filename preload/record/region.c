@@ -1,4 +1,4 @@
-#include "preload/record/cancel.h"
+#include "preload/unnoticed.h"
 #include "preload/record/region.h"
 
 #include <errno.h>

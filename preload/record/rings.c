@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 
 #include "preload/drain/writer.h"
-#include "preload/record/cancel.h"
+#include "preload/unnoticed.h"
 #include "preload/record/lock.h"
 #include "preload/record/pages.h"
 #include "preload/record/record.h"
@@ -79,6 +79,7 @@ static uint64_t next_ring_bytes(void)
 
 static void *map_private(size_t bytes)
 {
+    ERRNO_KEPT;
     void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     return map == MAP_FAILED ? NULL : map;
@@ -307,8 +308,6 @@ static bool fence_all(void)
 /* Waits until the thread is not in a window; false: it stays there. */
 static bool wait_for_peer(struct record_peer *peer, uint64_t *rest_ns)
 {
-    const struct timespec nap = {0, LEAVE_NAP_NS};
-
     for (int i = 0;; i++) {
         /* Acquire: what it stored into its ring comes before. */
         if (!(atomic_load_explicit(&peer->at, memory_order_acquire) & RECORD_AT_SLOT)) return true;
@@ -317,7 +316,7 @@ static bool wait_for_peer(struct record_peer *peer, uint64_t *rest_ns)
         } else if (*rest_ns < LEAVE_NAP_NS) {
             return false;
         } else {
-            nanosleep(&nap, NULL);
+            nap_ns(LEAVE_NAP_NS);
             *rest_ns -= LEAVE_NAP_NS;
         }
     }

@@ -13,6 +13,7 @@
 #include "preload/record/recent.h"
 #include "preload/record/record.h"
 #include "preload/record/session.h"
+#include "preload/unnoticed.h"
 
 enum { TABLE_SLOTS = 1 << 17, ALLOCATE_BYTES = 256 << 10 };
 
@@ -105,6 +106,7 @@ static uint32_t append(const char *bytes, size_t length, unsigned step)
 
 static void *map(size_t bytes)
 {
+    ERRNO_KEPT;
     void *memory =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 

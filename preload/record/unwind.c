@@ -22,6 +22,7 @@
 #include "preload/objects.h"
 #include "preload/record/cfi.h"
 #include "preload/record/ring.h"
+#include "preload/unnoticed.h"
 
 /* Of the ABI (unwind.h). */
 struct context;
@@ -87,9 +88,10 @@ static _Thread_local struct {
 __attribute__((cold, noinline)) static void learn_own_stack(void)
 {
     pthread_attr_t attributes;
-    int past = errno;
     void *low;
     size_t bytes;
+    CANCEL_HELD; /* of the first thread it reads a file */
+    ERRNO_KEPT;
 
     own_stack.known = true;
     if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
@@ -99,7 +101,6 @@ __attribute__((cold, noinline)) static void learn_own_stack(void)
         }
         pthread_attr_destroy(&attributes);
     }
-    errno = past;
 }
 
 /* A thread's own stack ends where libc says that it does. One that the program has made may end with anything

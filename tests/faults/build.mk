@@ -1,10 +1,11 @@
-# make faults: what t_deaths.py and t_injected.py do in `make check`, in full; FAULT_JOBS programs at a time.
+# make faults: what t_deaths.py, t_injected.py and t_kept.py do in `make check`, in full; FAULT_JOBS programs at a time.
 FAULT_KILLS ?= 1000
 FAULT_JOBS  ?= $(shell nproc)
 .PHONY: faults
 faults: tests
 	@BUILD=$(BUILD) JOBS=$(FAULT_JOBS) DEATHS=$(FAULT_KILLS) $(PYTHON) tests/faults/t_deaths.py
 	@BUILD=$(BUILD) JOBS=$(FAULT_JOBS) INJECT=all $(PYTHON) tests/faults/t_injected.py
+	@BUILD=$(BUILD) INJECT=all $(PYTHON) tests/faults/t_kept.py
 
 # Fails calls of the library, one after the other. Its functions must be seen: not of the hidden ones of pic/.
 ifneq ($(filter x86_64%,$(MACHINE)),)
@@ -24,4 +25,7 @@ $(BUILD)/tests/faults/libcudart-renamed.so.12: $(BUILD)/pic/tests/faults/renamed
 $(BUILD)/tests/faults/look_fork: $(BUILD)/obj/tests/faults/look_fork.o
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^
-TEST_TARGETS += $(addprefix $(BUILD)/tests/faults/,holder.so libcudart-renamed.so.12 look_fork)
+$(BUILD)/tests/faults/kept: $(BUILD)/obj/tests/faults/kept.o $(BUILD)/sim/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -ldl -lpthread
+TEST_TARGETS += $(addprefix $(BUILD)/tests/faults/,holder.so libcudart-renamed.so.12 look_fork kept)

@@ -32,7 +32,7 @@ ERRORS = {'open': (EMFILE, EACCES, ENOSPC, EROFS, EDQUOT), 'mmap': (ENOMEM, ENOD
           'madvise': (EINVAL, EAGAIN, ENOMEM), 'memfd_create': (ENOSYS, EMFILE), 'fallocate': (ENOSPC, EOPNOTSUPP, EINTR, EFBIG, EIO, EDQUOT), 'ftruncate': (EIO, EFBIG, EINTR),
           'fsync': (EIO, ENOSPC, EDQUOT, EINTR), 'sync_file_range': (EIO, ENOSPC, ESPIPE, EINVAL, ENOSYS), 'pwrite': (ENOSPC, EIO, EINTR, EDQUOT, 0), 'write': (EIO, EAGAIN, 0), 'pread': (EIO, EINTR, 0), 'read': (EIO, EINTR, 0), 'close': (EIO, EINTR),
           'fcntl': (EMFILE, EINVAL), 'fstat': (EIO,), 'lstat': (EACCES,), 'statfs': (ENOSYS, EIO), 'mkdir': (EROFS, EACCES, EDQUOT), 'link': (EPERM, EIO), 'unlink': (EROFS, EACCES),
-          'getrlimit': (EINVAL,), 'prctl': (EINVAL,), 'nanosleep': (EINTR,), 'syscall': (ENOSYS, EPERM, EINVAL, EIO), 'malloc': (ENOMEM,), 'realloc': (ENOMEM,),
+          'getrlimit': (EINVAL,), 'prctl': (EINVAL,), 'syscall': (ENOSYS, EPERM, EINVAL, EIO), 'malloc': (ENOMEM,), 'realloc': (ENOMEM,),
           'pthread_create': (EAGAIN, EPERM), 'pthread_attr_init': (ENOMEM,), 'pthread_getattr_np': (ENOMEM,), 'pthread_attr_setstacksize': (EINVAL,), 'pthread_key_create': (EAGAIN,),
           'pthread_setspecific': (ENOMEM,), '__register_atfork': (ENOMEM,), 'sigtimedwait': (EAGAIN, EINTR), 'sigpending': (EINVAL,), 'gethostname': (EINVAL,), 'getcwd': (EACCES, ENOMEM),
           'realpath': (EACCES,), 'setenv': (ENOMEM,), 'newlocale': (ENOMEM,), 'dladdr': (0,)}

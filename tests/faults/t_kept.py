@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Calls leave errno alone, and are no points where a thread is cancelled, whatever the library does in them: also where it opens its files anew
+for each use (few descriptors), and where what it asks the C library for fails."""
+import os
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, '..', 'tools')]
+import tap  # noqa: E402
+from check_trace import check  # noqa: E402
+from harness import BUILD, SANITIZED, Run, environment  # noqa: E402
+
+KEPT, INJECTOR = f'{BUILD}/tests/faults/kept', f'{BUILD}/tests/faults/injector.so'
+NAMES = 800  # of each kind, 100 bytes: more than what the file system promises of the file at once
+OUT = b'came through, then cancelled\n'
+FEW_DESCRIPTORS = ['prlimit', '--nofile=40']
+# What fails, and with what: EINTR of calls that wait, of others what a machine that runs short answers. Which call of a place: the first is
+# that of the session's opening, which keeps errno on its own. INJECT=all: many of them.
+FAILED = {'fallocate': 28, 'mmap': 12, 'fstat': 5, 'syscall': 4}
+ALL = os.environ.get('INJECT') == 'all'
+CALLS = range(1, 25) if ALL else (2, 4)
+
+
+def whole(run, name):
+    tap.equal((run.status, run.out), (0, OUT), name)
+
+
+def in_short_supply():
+    with Run([KEPT, str(NAMES)], record=False) as run:
+        whole(run, 'without the library')
+    for stacks in ('off', 'all'):
+        for prefix in ([], FEW_DESCRIPTORS):
+            with Run([*prefix, KEPT, str(NAMES)], CGTRACE_STACKS=stacks) as run:
+                name = f'stacks {stacks}{", few descriptors" if prefix else ""}'
+                whole(run, name)
+                tap.equal([check(trace) for trace in run.traces], [[]], f'{name}: a trace')
+
+
+def places(name):
+    with tempfile.NamedTemporaryFile() as listed:
+        with Run([KEPT, str(NAMES)], CGTRACE_STACKS='all', INJECT=f'list:{listed.name}', LD_PRELOAD=f'{environment(True)["LD_PRELOAD"]}:{INJECTOR}'):
+            pass
+        return sorted({line.split()[1] for line in open(listed.name) if line.split()[0] == name})
+
+
+def failing():
+    for name, error in FAILED.items():
+        found, runs = [], 0
+        for place in places(name):
+            for nth in CALLS:
+                order = f'fail:{name}:{place}:{error}:{nth}'
+                with Run([KEPT, str(NAMES)], CGTRACE_STACKS='all', INJECT=order, LD_PRELOAD=f'{environment(True)["LD_PRELOAD"]}:{INJECTOR}') as run:
+                    runs += 1
+                    if (run.status, run.out) != (0, OUT):
+                        found.append(f'{order}: {run.status} {run.out.decode()}')
+        tap.ok(not found and runs > 0, f'{name} fails', '\n'.join(found))
+        print(f'# {runs} runs')
+
+
+def main():
+    in_short_supply()
+    if SANITIZED or not os.path.exists(INJECTOR):
+        tap.skip('failing calls', 'sanitizers stand in for the same functions' if SANITIZED else 'the injector is for x86-64')
+    else:
+        failing()
+    tap.done()
+
+
+main()
