@@ -155,7 +155,7 @@ static int transfer(int fd, char *bytes, size_t length, uint64_t offset, bool wr
             offset += (uint64_t)done;
             interrupted = 0;
         } else if (done == 0) {
-            error = writes ? ENOSPC : EIO; /* a file of ours ends before it should */
+            error = writes ? ENOSPC : EIO; /* the file ends before it should */
         } else if (errno != EINTR || ++interrupted == TRIES) {
             error = errno;
         }
@@ -188,6 +188,14 @@ int file_read(const struct file *file, void *bytes, size_t length, uint64_t offs
     error = transfer(fd, bytes, length, offset, false);
     let_go(file, fd);
     return error;
+}
+
+int file_read_from(int fd, void *bytes, size_t length)
+{
+    CANCEL_HELD;
+    ERRNO_KEPT;
+
+    return transfer(fd, bytes, length, 0, false);
 }
 
 int file_allocate(const struct file *file, uint64_t offset, uint64_t length)

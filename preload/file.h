@@ -29,6 +29,8 @@ int file_adopt(struct file *file, int fd);
 /* All of the bytes at this offset. */
 int file_write(const struct file *file, const void *bytes, size_t length, uint64_t offset);
 int file_read(const struct file *file, void *bytes, size_t length, uint64_t offset);
+/* The first bytes of another one. */
+int file_read_from(int fd, void *bytes, size_t length);
 /* Takes space for [offset, offset + length); EOPNOTSUPP when the file system cannot promise. */
 int file_allocate(const struct file *file, uint64_t offset, uint64_t length);
 int file_resize(const struct file *file, uint64_t length);

@@ -10,6 +10,7 @@
 
 #include "common/jsonl.h"
 #include "common/jsonl_text.h"
+#include "preload/file.h"
 #include "preload/json_object.h"
 #include "preload/record/session.h"
 #include "preload/record/unwind.h"
@@ -45,13 +46,28 @@ static const char *file_error(char *error, size_t size, const char *setting, con
     return error;
 }
 
-/* The bytes of the file that a setting names, mapped for good; NULL, or an error. */
+/* A copy of the first bytes of a file, for good; NULL with errno: it cannot be had. Not a mapping of the
+ * file: of one that is cut off later pages are gone, also those that were copied. */
+static char *copy_of(int fd, size_t length)
+{
+    char *bytes = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int error;
+
+    if (bytes == MAP_FAILED) return NULL;
+    error = file_read_from(fd, bytes, length);
+    if (!error) return bytes;
+    munmap(bytes, length);
+    errno = error;
+    return NULL;
+}
+
+/* The bytes of the file that a setting names; NULL, or an error. */
 static const char *read_object(const char *setting, const char *path, struct capture_text *text, char *error,
                                size_t error_size)
 {
     struct stat status;
     size_t where;
-    void *bytes;
+    char *bytes;
     int fd;
 
     *text = (struct capture_text){"", 0};
@@ -63,9 +79,10 @@ static const char *read_object(const char *setting, const char *path, struct cap
         close(fd);
         return file_error(error, error_size, setting, path, "not a file of 1 byte to 1 MiB");
     }
-    bytes = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    bytes = copy_of(fd, (size_t)status.st_size);
+    if (!bytes) file_error(error, error_size, setting, path, say_error(errno));
     close(fd);
-    if (bytes == MAP_FAILED) return file_error(error, error_size, setting, path, say_error(ENOMEM));
+    if (!bytes) return error;
     *text = (struct capture_text){bytes, (size_t)status.st_size};
     if (!object_members(text->bytes, text->length, NULL, NULL, &where))
         return file_error(error, error_size, setting, path, "not one JSON object");
@@ -217,7 +234,6 @@ static char *put_contract(char *out, const struct meta_settled *settled)
 
 /* ---- tags, and what the format does not have ---- */
 
-/* key=value,key=value; a part without '=' is a key with an empty value. */
 /* key=value,key=value, as the setting has been checked. */
 static char *put_tags(char *out, const char *tags)
 {

@@ -169,6 +169,28 @@ def folders():
     changed_root()
 
 
+def declared_files():
+    """They are the program's user's, who may empty them, or write the next run's, while this one goes on."""
+    identity = dict(workload_id='w', model_id='m', config_id='c', data_id='d', seed_policy='s', physical_batch=1, accumulation_steps=1, precision='p',
+                    device_state='d', implementation_id='i' * 200)
+    contract = dict(measurement_scope='component', operations='none', activations='none', tensors='none', gradients='none', logical_memory='none',
+                    physical_memory='none', device_timing='none', required_semantic_labels=['x' * 90 + str(i) for i in range(200)])
+    for name, content in (('emptied', ''), ('written anew', '{}')):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = {'CGTRACE_IDENTITY': f'{folder}/identity.json', 'CGTRACE_CONTRACT': f'{folder}/contract.json'}
+            for path, what in zip(paths.values(), (identity, contract)):
+                with open(path, 'w') as f:
+                    json.dump(what, f)
+            half = Half(f'declared files are {name}', folder, CGTRACE_OUTPUT='t.jsonl', **paths)
+            for path in paths.values():
+                with open(path, 'w') as f:
+                    f.write(content)
+            half.done(0)
+            with open(f'{folder}/t.jsonl') as f:
+                meta = json.loads(f.readline())
+            tap.equal((meta['comparison_identity'], meta['capture_contract']), (identity, contract), f'declared files are {name}: what stood in them when it began')
+
+
 def changed_root():
     if os.geteuid() != 0:
         tap.skip('chroot in the midst', 'only root can')
@@ -330,7 +352,7 @@ def control_group():
 
 def main():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for test in (descriptors, memory, file_sizes, small_stacks, environment_goes, descriptors_go, folders, full_disks, clocks, stopped, control_group):
+    for test in (descriptors, memory, file_sizes, small_stacks, environment_goes, descriptors_go, folders, declared_files, full_disks, clocks, stopped, control_group):
         test()
     tap.done()
 
