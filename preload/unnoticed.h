@@ -1,5 +1,5 @@
-/* What a program must not notice of its calls: that errno changed in them, or that they had points where a
- * thread can be cancelled. */
+/* What a program must not notice of its calls: that errno changed in them, that they had points where a
+ * thread can be cancelled, or that there was arithmetic in them. */
 #ifndef CGTRACE_PRELOAD_UNNOTICED_H
 #define CGTRACE_PRELOAD_UNNOTICED_H
 
@@ -37,6 +37,48 @@ static inline void cancel_release(const int *past)
  * was cancelled in there would end with our locks taken and our files half made. Its cancellation waits until
  * the end of the block. */
 #define CANCEL_HELD __attribute__((cleanup(cancel_release), unused)) const int cancel_past = cancel_hold()
+
+/* Floating-point arithmetic as a program begins with: to nearest, denormal numbers are numbers, nothing
+ * traps. The program may have chosen otherwise, and threads of ours inherit it. What our arithmetic raises is
+ * not seen. */
+struct floats {
+    uint64_t control, status;
+};
+
+static inline void floats_set(struct floats floats)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("ldmxcsr %0" : : "m"(floats.control) : "memory");
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0\n\tmsr fpsr, %1" : : "r"(floats.control), "r"(floats.status) : "memory");
+#endif
+    (void)floats;
+}
+
+static inline struct floats floats_hold(void)
+{
+    struct floats past = {0, 0}, first = {0, 0};
+
+#if defined(__x86_64__)
+    first.control =
+        0x1f80; /* the six exceptions masked, none raised (System V ABI, AMD64 supplement, 3.4.1) */
+    __asm__ volatile("stmxcsr %0" : "=m"(*(uint32_t *)&past.control) : : "memory");
+#elif defined(__aarch64__)
+    __asm__ volatile("mrs %0, fpcr\n\tmrs %1, fpsr" : "=r"(past.control), "=r"(past.status) : : "memory");
+#endif
+    floats_set(first);
+    return past;
+}
+
+static inline void floats_restore(const struct floats *past)
+{
+    floats_set(*past);
+}
+
+/* Until the end of the block. Compilers move arithmetic across it, but not out of functions that they do not
+ * inline. */
+#define FLOATS_HELD                                                                                          \
+    __attribute__((cleanup(floats_restore), unused)) const struct floats floats_past = floats_hold()
 
 /* Sleeps, or less when a signal comes. The C library's own function would be a point of cancellation. */
 static inline void nap_ns(uint64_t ns)

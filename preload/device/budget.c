@@ -5,6 +5,7 @@
 #include "preload/device/context.h"
 
 #include "preload/record/session.h"
+#include "preload/unnoticed.h"
 
 #define WINDOW_NS    (20u * 1000 * 1000)
 #define FIRST_NS     (2u * 1000 * 1000) /* the first window; each that follows is longer */
@@ -18,7 +19,7 @@ static uint64_t began, window_began, window_cost, window_ns; /* by the one that 
 _Thread_local struct device_thread device_thread;
 
 /* One window is over: the distance for the next. All in ticks. */
-static uint32_t decide(uint64_t now, uint64_t spent)
+static __attribute__((noinline)) uint32_t decide(uint64_t now, uint64_t spent)
 {
     double budget = (double)session.settings.budget / 100;
     double share = (double)(spent - window_cost) / (double)(now - window_began);
@@ -37,6 +38,8 @@ static uint32_t decide(uint64_t now, uint64_t spent)
 
 static void close_window(uint64_t now, uint64_t spent)
 {
+    FLOATS_HELD;
+
     if (!began) {
         began = window_began = now;
     } else if (now > window_began) {

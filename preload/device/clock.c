@@ -22,22 +22,30 @@
 #define ANCHOR_EVERY_NS (UINT64_C(8) * 1000 * 1000 * 1000)
 #define ANCHOR_WAIT_NS  (200u * 1000)
 
-/* The distance in ns, and how far a float may be from it: the step of floats there. */
-static CUresult elapsed(CUevent from, CUevent to, int64_t *ns, uint64_t *step_ns)
+/* The distance in ns, and how far a float may be from it: the step of floats there. False: not a distance. */
+static __attribute__((noinline)) bool in_ns(float ms, int64_t *ns, uint64_t *step_ns)
 {
-    float ms = 0, size, next;
+    float size, next;
     uint32_t bits;
-    CUresult result = ASK(cuEventElapsedTime, &ms, from, to);
 
-    if (result != CUDA_SUCCESS) return result;
     size = ms < 0 ? -ms : ms;
-    if (!(size < 1e9f)) return CUDA_ERROR_INVALID_VALUE; /* 11 days, or not a number */
+    if (!(size < 1e9f)) return false; /* 11 days, or not a number */
     memcpy(&bits, &size, sizeof bits);
     bits++;
     memcpy(&next, &bits, sizeof next);
     *step_ns = (uint64_t)((double)(next - size) * 1e6) + 1;
     *ns = (int64_t)((double)ms * 1e6 + (ms < 0 ? -0.5 : 0.5));
-    return CUDA_SUCCESS;
+    return true;
+}
+
+static CUresult elapsed(CUevent from, CUevent to, int64_t *ns, uint64_t *step_ns)
+{
+    FLOATS_HELD;
+    float ms = 0;
+    CUresult result = ASK(cuEventElapsedTime, &ms, from, to);
+
+    if (result != CUDA_SUCCESS) return result;
+    return in_ns(ms, ns, step_ns) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 static void swap(CUevent *a, CUevent *b)

@@ -145,6 +145,7 @@ static void sample_if_due(bool touched)
 
 static void *poll(void *unused)
 {
+    FLOATS_HELD;
     uint64_t look = LOOK_NS;
 
     prctl(PR_SET_NAME, "cgtrace-device", 0, 0, 0);

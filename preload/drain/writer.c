@@ -20,6 +20,7 @@
 #include "preload/record/lock.h"
 #include "preload/record/record.h"
 #include "preload/record/session.h"
+#include "preload/unnoticed.h"
 
 enum {
     STACK_BYTES = 256 << 10,
@@ -97,6 +98,7 @@ static void wait_for_rate(void)
 
 static void finish(void)
 {
+    FLOATS_HELD;
     uint64_t end_tick;
 
     drain_fix_rate();
@@ -152,6 +154,7 @@ static void *leave_last(void)
 
 static void *run(void *unused)
 {
+    FLOATS_HELD;
     uint64_t pause = FIRST_NS, end_tick;
 
     prctl(PR_SET_NAME, "cgtrace", 0, 0, 0);

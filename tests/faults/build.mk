@@ -28,4 +28,7 @@ $(BUILD)/tests/faults/look_fork: $(BUILD)/obj/tests/faults/look_fork.o
 $(BUILD)/tests/faults/kept: $(BUILD)/obj/tests/faults/kept.o $(BUILD)/sim/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -ldl -lpthread
-TEST_TARGETS += $(addprefix $(BUILD)/tests/faults/,holder.so libcudart-renamed.so.12 look_fork kept)
+$(BUILD)/tests/faults/floats: $(BUILD)/obj/tests/faults/floats.o $(BUILD)/sim/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -ldl -lm
+TEST_TARGETS += $(addprefix $(BUILD)/tests/faults/,holder.so libcudart-renamed.so.12 look_fork kept floats)

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Calls leave errno alone, and are no points where a thread is cancelled, whatever the library does in them: also where it opens its files anew
-for each use (few descriptors), and where what it asks the C library for fails."""
+for each use (few descriptors), and where what it asks the C library for fails. Nor does what a program has chosen of floating-point arithmetic
+change what is recorded, or what is recorded spring its traps."""
+import json
 import os
 import sys
 import tempfile
@@ -58,7 +60,23 @@ def failing():
         print(f'# {runs} runs')
 
 
+# rms, abs_max, mean. Of 1, 2, 4: the floats nearest to the root of 7, and to 7/3, which is below it.
+STATS = {'plain': (2.6457512378692627, 4.0, 2.3333332538604736), 'small': (9.99994610111476e-41,) * 3, 'none': (0.0, 0.0, 0.0), 'third': (0.3,) * 3,
+         'smallest': (5e-324,) * 3}
+
+
+def floats():
+    for how in ('nearest', 'up', 'flush', 'traps'):
+        with Run([f'{BUILD}/tests/faults/floats', how], CGTRACE_TIMING='events') as run:
+            tap.equal((run.status, run.out), (0, b'plain: 0\nsmall: 0\nnone: 0\nraised: 0\n'), f'arithmetic, {how}: unchanged')
+            lines = [json.loads(line) for trace in run.traces for line in open(trace)]
+            found = {r['label']: (r['rms'], r['abs_max'], r['mean']) for r in lines if r['kind'] == 'tensor_stats'}
+            tap.equal(found, STATS, f'arithmetic, {how}: what is recorded')
+            tap.ok(any(r['kind'] == 'device_interval' for r in lines), f'arithmetic, {how}: work is timed')
+
+
 def main():
+    floats()
     in_short_supply()
     if SANITIZED or not os.path.exists(INJECTOR):
         tap.skip('failing calls', 'sanitizers stand in for the same functions' if SANITIZED else 'the injector is for x86-64')
