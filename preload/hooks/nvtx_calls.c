@@ -8,6 +8,7 @@
 #include "preload/record/recent.h"
 #include "preload/record/record.h"
 #include "preload/record/span_plain.h"
+#include "preload/unnoticed.h"
 
 /* ---- what a program says of a range ---- */
 
@@ -38,6 +39,21 @@ static inline uint32_t registered_number(nvtxStringHandle_t string)
     return text ? nvtx_text_number(text) : 0;
 }
 
+/* Not inline, see FLOATS_HELD. */
+static __attribute__((noinline)) void widen(const nvtxEventAttributes_t *event, double *real)
+{
+    *real = (double)event->payload.fValue;
+}
+
+static __attribute__((noinline)) double float_payload(const nvtxEventAttributes_t *event)
+{
+    FLOATS_HELD;
+    double real;
+
+    widen(event, &real);
+    return real;
+}
+
 /* Its type, and its bits. */
 static inline __attribute__((always_inline)) enum cap_payload read_payload(const nvtxEventAttributes_t *event,
                                                                            uint64_t *bits)
@@ -63,7 +79,7 @@ static inline __attribute__((always_inline)) enum cap_payload read_payload(const
         real = event->payload.dValue;
         break;
     case NVTX_PAYLOAD_TYPE_FLOAT:
-        real = (double)event->payload.fValue;
+        real = float_payload(event);
         break;
     default: /* none, or of a kind that is not known */
         return CAP_PAYLOAD_NONE;

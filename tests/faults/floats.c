@@ -5,6 +5,7 @@
 #include <fenv.h>
 #include <float.h>
 #include <math.h>
+#include <nvtx3/nvToolsExt.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,6 +31,17 @@ static void give(const char *label, size_t count, const uint32_t *bits)
     printf("%s: %d\n", label, cgtrace_tensor_values(label, &shape, 1, values));
 }
 
+static void mark(const char *name, uint32_t bits)
+{
+    nvtxEventAttributes_t event = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE};
+
+    event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+    event.message.ascii = name;
+    event.payloadType = NVTX_PAYLOAD_TYPE_FLOAT;
+    memcpy(&event.payload.fValue, &bits, sizeof bits);
+    nvtxMarkEx(&event);
+}
+
 int main(int argc, char **argv)
 {
     /* 1, 2, 4; the 71362nd part of the smallest; quiet and signalling NaN, both infinities. */
@@ -49,6 +61,8 @@ int main(int argc, char **argv)
     give("none", 4, none);
     cgtrace_scalar("third", 0.3);
     cgtrace_scalar("smallest", DBL_TRUE_MIN);
+    mark("small", small[0]);
+    mark("none", none[1]);
     cgtrace_flush();
     for (int i = 0; i < 200; i++) {
         if (cuMemsetD8Async(pointer, 0, 4096, NULL)) return 1;

@@ -72,6 +72,8 @@ def floats():
             lines = [json.loads(line) for trace in run.traces for line in open(trace)]
             found = {r['label']: (r['rms'], r['abs_max'], r['mean']) for r in lines if r['kind'] == 'tensor_stats'}
             tap.equal(found, STATS, f'arithmetic, {how}: what is recorded')
+            found = {r['name']: r.get('payload') for r in lines if r['kind'] == 'span_start' and r['name'] in STATS}
+            tap.equal(found, {'small': STATS['small'][0], 'none': None}, f'arithmetic, {how}: payloads')
             tap.ok(any(r['kind'] == 'device_interval' for r in lines), f'arithmetic, {how}: work is timed')
 
 
