@@ -9,6 +9,7 @@
 #include "preload/record/lock.h"
 #include "preload/record/session.h"
 #include "preload/record/ring.h"
+#include "preload/unnoticed.h"
 
 struct record_peer record_nobody;
 
@@ -29,6 +30,7 @@ enum { PEER_AT = 21 * 64 };
 
 static struct record_peer *make(void)
 {
+    ERRNO_KEPT;
     struct record_peer *peer;
     char *pages =
         mmap(NULL, PEER_AT + sizeof *peer, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
