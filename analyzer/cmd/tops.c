@@ -23,6 +23,7 @@ struct tally_map {
     size_t room;
     uint32_t *slots;
     size_t mask;
+    uint32_t recent[16]; /* row + 1 of the one met last, by the lowest bits of its name: mostly met again */
 };
 
 static size_t hash(const struct tally *key)
@@ -60,10 +61,25 @@ static bool grow(struct tally_map *map)
     return true;
 }
 
+static void add_to_row(struct tally *row, const struct tally *sample)
+{
+    row->count++;
+    if (sample->total_ns < row->minimum_ns) row->minimum_ns = sample->total_ns;
+    if (sample->total_ns > row->maximum_ns) row->maximum_ns = sample->total_ns;
+    row->total_ns = cg_sat_add(row->total_ns, sample->total_ns);
+    row->bytes = cg_sat_add(row->bytes, sample->bytes);
+    row->errors += sample->errors;
+}
+
 /* Adds one interval or call: sample holds its key, its duration in total_ns, and its bytes and errors. */
 static bool tally_add(struct tally_map *map, const struct tally *sample)
 {
     struct tallies *tallies = map->tallies;
+    uint32_t *recent = &map->recent[sample->name % 16];
+    if (*recent > 0 && same_key(&tallies->rows[*recent - 1], sample)) {
+        add_to_row(&tallies->rows[*recent - 1], sample);
+        return true;
+    }
     if (tallies->count == map->room && !grow(map)) return false;
     size_t at = hash(sample) & map->mask;
     while (map->slots[at] && !same_key(&tallies->rows[map->slots[at] - 1], sample))
@@ -74,15 +90,10 @@ static bool tally_add(struct tally_map *map, const struct tally *sample)
         tallies->rows[tallies->count].minimum_ns = tallies->rows[tallies->count].maximum_ns =
             sample->total_ns;
         map->slots[at] = (uint32_t)++tallies->count;
-        return true;
+    } else {
+        add_to_row(&tallies->rows[map->slots[at] - 1], sample);
     }
-    struct tally *row = &tallies->rows[map->slots[at] - 1];
-    row->count++;
-    if (sample->total_ns < row->minimum_ns) row->minimum_ns = sample->total_ns;
-    if (sample->total_ns > row->maximum_ns) row->maximum_ns = sample->total_ns;
-    row->total_ns = cg_sat_add(row->total_ns, sample->total_ns);
-    row->bytes = cg_sat_add(row->bytes, sample->bytes);
-    row->errors += sample->errors;
+    *recent = map->slots[at];
     return true;
 }
 

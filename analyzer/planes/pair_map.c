@@ -24,7 +24,7 @@ static struct pair_entry *probe(const struct pair_map *map, uint32_t first, uint
     }
 }
 
-struct pair_entry *pair_map_find(const struct pair_map *map, uint32_t first, uint32_t second)
+struct pair_entry *pair_map_look(const struct pair_map *map, uint32_t first, uint32_t second)
 {
     if (!map->count) return NULL;
     struct pair_entry *entry = probe(map, first, second);
@@ -33,7 +33,8 @@ struct pair_entry *pair_map_find(const struct pair_map *map, uint32_t first, uin
 
 static bool enlarge(struct pair_map *map)
 {
-    struct pair_map larger = {.capacity = map->capacity ? map->capacity * 2 : 64, .count = map->count};
+    struct pair_map larger = *map;
+    larger.capacity = map->capacity ? map->capacity * 2 : 64;
     larger.entries = array_zeroed(larger.capacity, sizeof *larger.entries);
     if (!larger.entries) return false;
     for (size_t i = 0; i < map->capacity; i++) {
@@ -45,7 +46,7 @@ static bool enlarge(struct pair_map *map)
     return true;
 }
 
-struct pair_entry *pair_map_insert(struct pair_map *map, uint32_t first, uint32_t second, bool *made)
+struct pair_entry *pair_map_enter(struct pair_map *map, uint32_t first, uint32_t second, bool *made)
 {
     /* At most half full. */
     if ((map->count + 1) * 2 > map->capacity && !enlarge(map)) return NULL;
@@ -55,6 +56,7 @@ struct pair_entry *pair_map_insert(struct pair_map *map, uint32_t first, uint32_
         *entry = (struct pair_entry){first, second, 0};
         map->count++;
     }
+    map->recent[(first ^ second) % 16] = (uint32_t)(entry - map->entries);
     return entry;
 }
 
