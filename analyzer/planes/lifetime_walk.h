@@ -1,6 +1,6 @@
 /* The sweep of doc/spec/planes.md 4.3 for spans with many lifetimes, by walking over the memory records in
  * the order of their times: quickest where the spans with many lifetimes do not lie deep in one another, as
- * mostly. Bytes are summed exactly, as in lifetime_tree.h. */
+ * mostly. Bytes are summed exactly, in 64 bits: a walk is for runs that allocate less than that in all. */
 #ifndef CGTRACE_ANALYZER_PLANES_LIFETIME_WALK_H
 #define CGTRACE_ANALYZER_PLANES_LIFETIME_WALK_H
 
@@ -21,8 +21,13 @@ struct lifetime_subtree {
     size_t count;
 };
 
-/* Can the walk be used? A record that frees must have the bytes of its storage. Linear. */
-bool lifetime_walk_holds(const struct logical_memory *memory, const struct cg_trace *trace);
+/* Can the walk be used? All bytes that are allocated must have a sum of 64 bits, and a record that frees must
+ * have the bytes of its storage. */
+static inline bool lifetime_walk_holds(const struct logical_memory *memory)
+{
+    return memory->total_allocated_bytes < UINT64_MAX && memory->frees_alike;
+}
+
 /* How many records and lifetimes the sweep over [start, end) looks at. */
 uint64_t lifetime_walk_cost(const struct lifetime_walk *walk, const struct lifetime_subtree *subtree,
                             uint64_t start, uint64_t end);

@@ -44,6 +44,8 @@ struct maker {
     uint32_t *touched; /* devices named by records of this point */
     size_t touched_count, touched_capacity;
     u128 live_bytes, total_bytes;
+    uint64_t last_start; /* of the lifetime before */
+    bool tied;           /* several begin at one time */
 };
 
 /* The device's row, made when it is new; CG_NONE when memory is short. */
@@ -99,7 +101,12 @@ static bool apply_alloc(struct maker *maker, uint32_t row, struct device_state *
         return false;
     if (before != CG_NONE) return add_tensor(maker, before, row);
 
-    memory->lifetimes[memory->lifetime_count++] = (struct lifetime){.row = row, .end_row = CG_NONE};
+    uint32_t number = (uint32_t)memory->lifetime_count++;
+    memory->tensor_rows[number] = row;
+    memory->lifetimes[number] = (struct lifetime){.row = row, .end_row = CG_NONE, .tensors = {number, 1}};
+    maker->tied |= number > 0 && maker->last_start == records->timestamp_ns[row];
+    maker->last_start = records->timestamp_ns[row];
+    memory->unnamed &= records->op_name[row] == CG_ABSENT;
     memory->storage_allocation_count++;
     device->device.storage_allocation_count++;
     device->live += records->bytes[row];
@@ -116,6 +123,7 @@ static bool apply_free(struct maker *maker, uint32_t row, struct device_state *d
     if (index == CG_NONE) return true;
     struct lifetime *lifetime = &maker->memory->lifetimes[index];
     lifetime->end_row = row;
+    maker->memory->frees_alike &= records->bytes[row] == records->bytes[lifetime->row];
     maker->memory->matched_storage_free_count++;
     device->device.matched_storage_free_count++;
     device->live -= records->bytes[lifetime->row];
@@ -155,8 +163,9 @@ static bool apply_records(struct maker *maker)
         if (!maker->memory->left_out || !maker->memory->left_out[row]) {
             uint32_t device = touch_device(maker, records->device[row]);
             if (device == CG_NONE) return false;
+            struct device_state *state = &maker->devices[device];
             bool alloc = records->action[row] == CG_ACTION_ALLOC;
-            if (!(alloc ? apply_alloc : apply_free)(maker, row, &maker->devices[device])) return false;
+            if (!(alloc ? apply_alloc(maker, row, state) : apply_free(maker, row, state))) return false;
         }
         uint64_t timestamp = records->timestamp_ns[row];
         if (place + 1 == records->rows ||
@@ -191,10 +200,13 @@ static void sort_tensor_set(struct maker *maker, struct cg_list *set)
     set->count = kept;
 }
 
-/* The tensor ids of each lifetime: that of the allocation, then the later ones. */
+/* The tensor ids of each lifetime: that of the allocation, which stands there already, then the later ones,
+ * which most runs have none of. */
 static bool make_tensor_sets(struct maker *maker)
 {
     struct logical_memory *memory = maker->memory;
+    if (maker->later_count == 0) return true;
+    free(memory->tensor_rows);
     memory->tensor_rows = array_raw(memory->lifetime_count + maker->later_count, sizeof(uint32_t));
     if (!memory->tensor_rows) return false;
     for (size_t i = 0; i < maker->later_count; i++)
@@ -202,7 +214,7 @@ static bool make_tensor_sets(struct maker *maker)
     uint32_t next = 0;
     for (size_t i = 0; i < memory->lifetime_count; i++) {
         struct lifetime *lifetime = &memory->lifetimes[i];
-        uint32_t later = lifetime->tensors.count;
+        uint32_t later = lifetime->tensors.count - 1;
         memory->tensor_rows[next] = lifetime->row;
         lifetime->tensors = (struct cg_list){next, 1};
         next += 1 + later;
@@ -211,9 +223,8 @@ static bool make_tensor_sets(struct maker *maker)
         struct cg_list *set = &memory->lifetimes[maker->later[i].lifetime].tensors;
         memory->tensor_rows[set->first + set->count++] = maker->later[i].row;
     }
-    if (maker->later_count)
-        for (size_t i = 0; i < memory->lifetime_count; i++)
-            sort_tensor_set(maker, &memory->lifetimes[i].tensors);
+    for (size_t i = 0; i < memory->lifetime_count; i++)
+        sort_tensor_set(maker, &memory->lifetimes[i].tensors);
     return true;
 }
 
@@ -234,7 +245,7 @@ static void sort_lifetimes(struct maker *maker)
     const struct cg_trace *trace = maker->trace;
     struct lifetime *lifetimes = maker->memory->lifetimes;
     size_t count = maker->memory->lifetime_count;
-    for (size_t i = 0, end; i < count; i = end) {
+    for (size_t i = 0, end; maker->tied && i < count; i = end) {
         uint64_t start = lifetime_start(trace, &lifetimes[i]);
         for (end = i + 1; end < count && lifetime_start(trace, &lifetimes[end]) == start;)
             end++;
@@ -271,20 +282,24 @@ bool logical_memory_make(const struct cg_trace *trace, struct logical_memory *me
 bool logical_memory_make_without(const struct cg_trace *trace, const uint8_t *left_out,
                                  struct logical_memory *memory)
 {
-    *memory = (struct logical_memory){.present = trace->memory.rows > 0, .left_out = left_out};
+    *memory = (struct logical_memory){
+        .present = trace->memory.rows > 0, .frees_alike = true, .unnamed = true, .left_out = left_out};
     if (!memory->present) return true;
     struct maker maker = {.trace = trace, .memory = memory};
     size_t allocs = 0;
     for (size_t i = 0; i < trace->memory.rows; i++)
         allocs += trace->memory.action[i] == CG_ACTION_ALLOC;
     memory->lifetimes = array_raw(allocs, sizeof *memory->lifetimes);
-    bool made = memory->lifetimes && live_map_make(&maker.live, trace) &&
+    memory->tensor_rows = array_raw(allocs, sizeof *memory->tensor_rows);
+    bool made = memory->lifetimes && memory->tensor_rows && live_map_make(&maker.live, trace) &&
                 order_by_time(trace->memory.timestamp_ns, trace->memory.rows, &memory->order) &&
                 apply_records(&maker) && make_tensor_sets(&maker) && make_devices(&maker);
     if (made) {
         sort_lifetimes(&maker);
         memory->total_allocated_bytes = clamp(maker.total_bytes);
         array_trim(&memory->lifetimes, memory->lifetime_count, sizeof *memory->lifetimes);
+        if (maker.later_count == 0)
+            array_trim(&memory->tensor_rows, memory->lifetime_count, sizeof *memory->tensor_rows);
     }
     live_map_free(&maker.live);
     pair_map_free(&maker.device_rows);

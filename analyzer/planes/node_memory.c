@@ -82,11 +82,17 @@ static bool order_spans(struct preorder *order, const struct cg_trace *trace, ui
     return true;
 }
 
-/* Puts the lifetimes in the order of their spans' places, by counting. place_of_row: as in lifetime_walk.h.
- */
+static void credit_span(struct node_memory *metrics, uint32_t span, uint64_t bytes)
+{
+    metrics->allocated_set[span] = 1;
+    metrics->allocated_bytes[span] = cg_sat_add(metrics->allocated_bytes[span], bytes);
+}
+
+/* Puts the lifetimes in the order of their spans' places, by counting, and credits the spans with their
+ * bytes. place_of_row: as in lifetime_walk.h. */
 static bool order_lifetimes(struct preorder *order, const struct cg_trace *trace,
                             const struct logical_memory *memory, const uint32_t *place_of,
-                            uint32_t *place_of_row)
+                            uint32_t *place_of_row, struct node_memory *metrics)
 {
     order->first = array_zeroed(order->count + 2, sizeof *order->first);
     order->lifetime = array_raw(memory->lifetime_count, sizeof *order->lifetime);
@@ -99,6 +105,7 @@ static bool order_lifetimes(struct preorder *order, const struct cg_trace *trace
         place_of_row[lifetime->row] = place;
         if (lifetime->end_row != CG_NONE) place_of_row[lifetime->end_row] = place;
         if (place != CG_NONE) order->first[place + 2]++;
+        if (span != CG_NONE) credit_span(metrics, span, trace->memory.bytes[lifetime->row]);
     }
     for (size_t i = 2; i < order->count + 2; i++)
         order->first[i] += order->first[i - 1];
@@ -123,7 +130,8 @@ static void find_heavy(struct preorder *order)
 }
 
 static bool preorder_make(struct preorder *order, const struct cg_trace *trace,
-                          const struct logical_memory *memory, uint32_t *place_of_row)
+                          const struct logical_memory *memory, uint32_t *place_of_row,
+                          struct node_memory *metrics)
 {
     size_t rows = trace->span.rows;
     *order = (struct preorder){
@@ -135,7 +143,7 @@ static bool preorder_make(struct preorder *order, const struct cg_trace *trace,
     uint32_t *place_of = array_raw(rows, sizeof *place_of);
     bool made = place_of && order->span && order->parent && order->end && order->heavy &&
                 order_spans(order, trace, place_of) &&
-                order_lifetimes(order, trace, memory, place_of, place_of_row);
+                order_lifetimes(order, trace, memory, place_of, place_of_row, metrics);
     free(place_of);
     if (made)
         find_heavy(order);
@@ -223,6 +231,7 @@ static bool walks_pay(const struct subtrees *subtrees)
     const struct preorder *order = &subtrees->order;
     const struct cg_trace *trace = subtrees->trace;
     uint64_t cost = 0, most = (uint64_t)trace->memory.rows * WALKS;
+    if (!lifetime_walk_holds(subtrees->memory)) return false;
     for (size_t place = 0; place < order->count && cost <= most; place++) {
         struct lifetime_subtree subtree = subtree_at(order, place);
         uint32_t span = order->span[place];
@@ -230,7 +239,7 @@ static bool walks_pay(const struct subtrees *subtrees)
             cost += lifetime_walk_cost(&subtrees->walk, &subtree, trace->span.start_ns[span],
                                        trace_span_end(trace, span));
     }
-    return cost <= most && lifetime_walk_holds(subtrees->memory, trace);
+    return cost <= most;
 }
 
 static bool sweep_all(struct subtrees *subtrees, bool known_zero)
@@ -260,20 +269,6 @@ static bool sweep_all(struct subtrees *subtrees, bool known_zero)
 
 /* ---- direct metrics ---- */
 
-static void credit_spans(const struct cg_trace *trace, const struct logical_memory *memory, bool known_zero,
-                         struct node_memory *metrics)
-{
-    for (size_t i = 0; i < memory->lifetime_count; i++) {
-        uint32_t row = memory->lifetimes[i].row;
-        uint32_t span = trace_span(trace, trace->memory.span_id[row]);
-        if (span == CG_NONE) continue;
-        metrics->allocated_set[span] = 1;
-        metrics->allocated_bytes[span] = cg_sat_add(metrics->allocated_bytes[span], trace->memory.bytes[row]);
-    }
-    for (size_t i = 0; known_zero && i < trace->span.rows; i++)
-        metrics->allocated_set[i] = 1;
-}
-
 /* A lifetime belongs to an op when it names one and exactly one op of its span has the name. Only the pairs
  * that lifetimes name are kept, not those of all ops. */
 static bool credit_ops(const struct cg_trace *trace, const struct logical_memory *memory,
@@ -282,6 +277,7 @@ static bool credit_ops(const struct cg_trace *trace, const struct logical_memory
     const uint32_t several = CG_NONE;
     struct pair_map named = {0}; /* (span id, op name) to row of the op + 1, or several; 0 is none */
     bool done = true;
+    if (memory->unnamed) return true;
     for (size_t i = 0; done && i < memory->lifetime_count; i++) {
         uint32_t row = memory->lifetimes[i].row;
         if (trace->memory.op_name[row] != CG_ABSENT)
@@ -323,11 +319,11 @@ bool node_memory_make(const struct cg_trace *trace, const struct logical_memory 
     /* Without a memory record nothing is known, whatever the contract declares. */
     if (made && memory->present) {
         bool known_zero = trace->run.capture_contract.logical_memory == CG_COVERAGE_COMPLETE;
-        credit_spans(trace, memory, known_zero, metrics);
+        if (known_zero) memset(metrics->allocated_set, 1, spans);
         struct lifetime_walk walk = {trace, memory, array_raw(trace->memory.rows, sizeof *walk.place)};
         struct subtrees subtrees = {.trace = trace, .memory = memory, .metrics = metrics, .walk = walk};
         made = walk.place && credit_ops(trace, memory, metrics) &&
-               preorder_make(&subtrees.order, trace, memory, walk.place);
+               preorder_make(&subtrees.order, trace, memory, walk.place, metrics);
         if (made) {
             made = sweep_all(&subtrees, known_zero);
             preorder_free(&subtrees.order);

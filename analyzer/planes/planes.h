@@ -124,6 +124,8 @@ struct logical_memory {
     bool present;
     uint64_t storage_allocation_count, matched_storage_free_count, total_allocated_bytes;
     bool peak_known;
+    bool frees_alike; /* each record that frees a storage has the bytes of the one that allocated it */
+    bool unnamed;     /* no record that allocates a storage names an operation */
     uint64_t peak_live_bytes, peak_timestamp_ns;
     uint64_t point_count;       /* distinct timestamps */
     struct lifetime *lifetimes; /* order of doc/spec/planes.md 3.4 */
