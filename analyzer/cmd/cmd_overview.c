@@ -305,7 +305,7 @@ static int write_overview(const struct arguments *arguments, const struct comman
     struct oom_view oom;
     int status = rankings_make(&input->evidence, &overview.rankings, error);
     if (status != 0) return status;
-    if (failed && !oom_view_make(failed, &input->evidence, &oom))
+    if (failed && !oom_view_make(failed, &input->evidence, NULL, &oom))
         status = cg_out_of_memory(error);
     else if (failed)
         overview.oom = &oom;

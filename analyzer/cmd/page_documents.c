@@ -29,7 +29,7 @@ static void emit_page_overview(struct json_doc *doc, const void *object)
     struct cg_error error;
     bool good = rankings_make(&input->evidence, &overview.rankings, &error) == 0;
     if (good && input->trace->out_of_memory_count > 0) {
-        good = oom_view_make(input->trace, &input->evidence, &failures);
+        good = oom_view_make(input->trace, &input->evidence, &input->suspects, &failures);
         if (good) overview.oom = &failures;
     }
     if (good)

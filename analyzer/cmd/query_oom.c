@@ -15,7 +15,9 @@ static int prepare(struct query *query, struct cg_error *error)
 {
     struct oom_view *view = calloc(1, sizeof *view);
     query->state = view;
-    if (view && oom_view_make(query->input->trace, &query->input->evidence, view)) return 0;
+    const struct command_input *input = query->input;
+    const struct suspects *known = input->suspects.clocks ? &input->suspects : NULL; /* the page has them */
+    if (view && oom_view_make(input->trace, &input->evidence, known, view)) return 0;
     free(view);
     return cg_out_of_memory(error);
 }
@@ -60,7 +62,7 @@ static void emit_definition(struct json_doc *doc, const void *page)
 static void emit_suspects(struct json_doc *doc, const void *page)
 {
     const struct oom_view *view = of(((const struct page *)page)->query);
-    emit_suspect_tally(doc, SUSPECT_STORAGES, &view->suspects.tally[SUSPECT_STORAGES]);
+    emit_suspect_tally(doc, SUSPECT_STORAGES, &view->suspects->tally[SUSPECT_STORAGES]);
 }
 
 static void emit(struct json_doc *doc, const void *object)

@@ -155,17 +155,25 @@ static bool make_rows(struct storages *storages)
     return true;
 }
 
+static bool make_steps(struct storages *storages, const uint8_t *wanted)
+{
+    return training_steps_make(storages->trace, &storages->memory, storages->step_span, wanted,
+                               &storages->steps);
+}
+
 static bool work_out(const struct evidence *evidence, struct storages *storages)
 {
     const struct cg_trace *trace = storages->trace;
     bool steps = storages->kind == STORAGES_LEAK; /* the other kinds say nothing of them */
     bool whole = storages->kind == STORAGES_TEMPORARY || storages->kind == STORAGES_CHURNED;
+    bool first = steps && storages->after_steps > 0; /* which storages leak follows from their steps */
     if (!evidence_trusted_logical(evidence, trace, storages->suspects, &storages->memory) ||
         (storages->by == GROUP_BY_SPAN && !span_paths_make(trace, &storages->paths)) ||
-        (steps && !training_steps_make(trace, &storages->memory, storages->step_span, &storages->steps)))
+        (first && !make_steps(storages, NULL)))
         return false;
     uint8_t *selected = calloc(storages->memory.lifetime_count + 1, 1);
     bool ok = selected && select_storages(storages, selected) &&
+              (!steps || first || make_steps(storages, selected)) &&
               storage_groups_make(trace, &storages->memory, &storages->paths, steps ? &storages->steps : NULL,
                                   storages->by, storages->device, selected, whole, &storages->groups) &&
               make_rows(storages);

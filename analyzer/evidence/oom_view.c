@@ -16,13 +16,16 @@ static bool make_groupers(struct oom_view *view)
     return true;
 }
 
-bool oom_view_make(const struct cg_trace *trace, const struct evidence *evidence, struct oom_view *view)
+bool oom_view_make(const struct cg_trace *trace, const struct evidence *evidence,
+                   const struct suspects *suspects, struct oom_view *view)
 {
-    *view = (struct oom_view){.trace = trace, .evidence = evidence};
-    bool made = suspects_make(trace, NULL, &view->suspects) && oom_failures_make(trace, &view->failures);
+    *view = (struct oom_view){.trace = trace, .evidence = evidence, .suspects = suspects};
+    bool made = suspects || suspects_make(trace, NULL, &view->own_suspects);
+    if (!suspects) view->suspects = &view->own_suspects;
+    made = made && oom_failures_make(trace, &view->failures);
     /* The rest is asked of failures alone, which most traces have none of. */
     if (made && view->failures.count > 0)
-        made = evidence_trusted_logical(evidence, trace, &view->suspects, &view->memory) &&
+        made = evidence_trusted_logical(evidence, trace, view->suspects, &view->memory) &&
                span_paths_make(trace, &view->paths) && live_index_make(trace, &view->memory, &view->index) &&
                make_groupers(view);
     if (made) return true;
@@ -38,7 +41,7 @@ void oom_view_free(struct oom_view *view)
     oom_failures_free(&view->failures);
     span_paths_free(&view->paths);
     if (view->evidence) evidence_logical_free(view->evidence, &view->memory);
-    suspects_free(&view->suspects);
+    suspects_free(&view->own_suspects);
 }
 
 /* A failure and its details. */

@@ -19,7 +19,8 @@ enum { OOM_GROUPINGS = GROUP_BY_CATEGORY + 1 };
 struct oom_view {
     const struct cg_trace *trace;
     const struct evidence *evidence; /* of the trace */
-    struct suspects suspects;        /* of storages; they are not in memory */
+    const struct suspects *suspects; /* of storages; they are not in memory */
+    struct suspects own_suspects;    /* where they were not given */
     struct logical_memory memory;
     struct span_paths paths;
     struct oom_failures failures;
@@ -28,8 +29,10 @@ struct oom_view {
     bool people; /* for a table: nothing twice */
 };
 
-/* The trace must have been loaded with its extra fields. False when memory is short. */
-bool oom_view_make(const struct cg_trace *trace, const struct evidence *evidence, struct oom_view *view);
+/* The trace must have been loaded with its extra fields. suspects: of the trace, which then stay the
+ * caller's; NULL: they are looked for here. False when memory is short. */
+bool oom_view_make(const struct cg_trace *trace, const struct evidence *evidence,
+                   const struct suspects *suspects, struct oom_view *view);
 void oom_view_free(struct oom_view *view);
 
 /* One failure as an object; the document fails when memory is short. */

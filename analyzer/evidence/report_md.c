@@ -262,7 +262,7 @@ static bool failure_part(struct report *report)
     struct oom_view view;
     bool ok = true;
     if (trace->out_of_memory_count == 0 || !trace->op.error) return true;
-    if (!oom_view_make(trace, report->evidence, &view)) return false;
+    if (!oom_view_make(trace, report->evidence, NULL, &view)) return false;
     md_line(&report->md,
             "\n## Failed allocations\n\nCalls that returned CUDA_ERROR_OUT_OF_MEMORY; sizes in bytes.\n\n"
             "| Time (ns) | Operation | Device | Asked for | Free | Alive | Largest owner | Span |\n"

@@ -189,34 +189,52 @@ static bool overlap_with(struct interval_set *set, const struct interval_set *co
     return ok;
 }
 
-/* On the device's own clock. */
-static bool find_overlaps(struct maker *maker)
+/* Which of the sets a piece of work belongs to; NULL: none. */
+struct overlaps {
+    struct interval_set computing, copying, communicating;
+};
+static struct interval_set *set_of(const struct maker *maker, uint32_t row, struct overlaps *overlaps)
+{
+    enum work_class class = (enum work_class)maker->work->class[row];
+    if (suspect_is(maker->suspects, SUSPECT_INTERVALS, row) || class == WORK_UNKNOWN) return NULL;
+    if (class == WORK_KERNEL && is_communication(maker->trace, row)) return &overlaps->communicating;
+    return class == WORK_COPY ? &overlaps->copying : &overlaps->computing;
+}
+
+/* Adds the clock's work to its sets: what computes, or all the rest. */
+static bool add_overlapping(struct maker *maker, bool computing, struct overlaps *overlaps)
 {
     const struct cg_trace *trace = maker->trace;
     const struct device_work *work = maker->work;
     const struct work_clock *of = &work->clocks[maker->clock->clock];
-    struct interval_set computing = {0}, copying = {0}, communicating = {0};
-    bool ok = true;
     for (size_t i = 0; i < of->stream_count; i++) {
         const struct work_stream *stream = &work->streams[of->first_stream + i];
-        for (size_t at = stream->first; ok && at < stream->first + stream->count; at++) {
+        for (size_t at = stream->first; at < stream->first + stream->count; at++) {
             uint32_t row = work->order[at];
-            enum work_class class = (enum work_class)work->class[row];
-            if (suspect_is(maker->suspects, SUSPECT_INTERVALS, row) || class == WORK_UNKNOWN) continue;
-            bool talks = class == WORK_KERNEL && is_communication(trace, row);
-            ok = interval_set_add(talks                ? &communicating
-                                  : class == WORK_COPY ? &copying
-                                                       : &computing,
-                                  trace->device_interval.start_ns[row], end_of_interval(trace, row));
+            struct interval_set *set = set_of(maker, row, overlaps);
+            if (set && (set == &overlaps->computing) == computing &&
+                !interval_set_add(set, trace->device_interval.start_ns[row], end_of_interval(trace, row)))
+                return false;
         }
     }
-    /* Most runs on one device neither copy beside kernels nor communicate. */
-    if (copying.count + communicating.count > 0) interval_set_settle(&computing);
-    ok = ok && overlap_with(&copying, &computing, &maker->clock->copies) &&
-         overlap_with(&communicating, &computing, &maker->clock->communication);
-    interval_set_free(&computing);
-    interval_set_free(&copying);
-    interval_set_free(&communicating);
+    return true;
+}
+
+/* On the device's own clock. Most runs on one device neither copy beside kernels nor communicate: then what
+ * computes is not looked at, which saves 15 ms of 1.2 million intervals. */
+static bool find_overlaps(struct maker *maker)
+{
+    struct overlaps overlaps = {0};
+    bool ok = add_overlapping(maker, false, &overlaps);
+    if (ok && overlaps.copying.count + overlaps.communicating.count > 0) {
+        ok = add_overlapping(maker, true, &overlaps);
+        interval_set_settle(&overlaps.computing);
+    }
+    ok = ok && overlap_with(&overlaps.copying, &overlaps.computing, &maker->clock->copies) &&
+         overlap_with(&overlaps.communicating, &overlaps.computing, &maker->clock->communication);
+    interval_set_free(&overlaps.computing);
+    interval_set_free(&overlaps.copying);
+    interval_set_free(&overlaps.communicating);
     return ok;
 }
 

@@ -65,23 +65,19 @@ static uint32_t device_number(struct maker *maker, cg_str device)
     return maker->last_number;
 }
 
-static void find_drivers(struct maker *maker)
-{
-    for (size_t i = 0; i < maker->memory->lifetime_count; i++) {
-        uint32_t row = maker->memory->lifetimes[i].row;
-        if (!storage_is_drivers(maker->trace, row)) continue;
-        uint32_t device = device_number(maker, maker->trace->memory.device[row]);
-        if (device != CG_NONE) maker->has_drivers[device] = true;
-    }
-}
-
-static bool sort_ends(struct maker *maker)
+/* Devices that the driver gave out storages of, and the order of ends. */
+static bool look_over(struct maker *maker)
 {
     const struct logical_memory *memory = maker->memory;
     maker->ends = array_raw(memory->lifetime_count, sizeof *maker->ends);
     if (!maker->ends) return false;
-    for (size_t i = 0; i < memory->lifetime_count; i++)
+    for (size_t i = 0; i < memory->lifetime_count; i++) {
+        uint32_t row = memory->lifetimes[i].row;
         maker->ends[i] = lifetime_end(maker->trace, &memory->lifetimes[i]);
+        if (!storage_is_drivers(maker->trace, row)) continue;
+        uint32_t device = device_number(maker, maker->trace->memory.device[row]);
+        if (device != CG_NONE) maker->has_drivers[device] = true;
+    }
     return order_by_time(maker->ends, memory->lifetime_count, &maker->by_end);
 }
 
@@ -109,8 +105,9 @@ static void advance(struct maker *maker, uint64_t time)
         count_storage(maker, lifetime, true);
     }
     for (; maker->ended < memory->lifetime_count; maker->ended++) {
-        const struct lifetime *lifetime = &memory->lifetimes[ordered_row(maker->by_end, maker->ended)];
-        if (lifetime->end_row == CG_NONE || lifetime_end(maker->trace, lifetime) > time) break;
+        uint32_t number = ordered_row(maker->by_end, maker->ended);
+        const struct lifetime *lifetime = &memory->lifetimes[number];
+        if (maker->ends[number] > time || lifetime->end_row == CG_NONE) break;
         count_storage(maker, lifetime, false);
     }
 }
@@ -179,8 +176,7 @@ bool memory_ledger_make(const struct cg_trace *trace, const struct logical_memor
                           .ledger = ledger,
                           .pool = trace_find(trace, "pool", strlen("pool"))};
     bool ok =
-        physical_memory_make(trace, &maker.samples) && make_devices(&maker, device) && sort_ends(&maker);
-    if (ok) find_drivers(&maker);
+        physical_memory_make(trace, &maker.samples) && make_devices(&maker, device) && look_over(&maker);
     ok = ok && make_rows(&maker, left_out);
     physical_memory_free(&maker.samples);
     pair_map_free(&maker.device_of);

@@ -46,11 +46,12 @@ struct storage_grouper {
     const struct logical_memory *memory;
     const struct span_paths *paths;
     enum storage_grouping by;
-    uint32_t *group_of_key;        /* + 1; 0: none yet, as between two uses all are. A block: of many keys few
-                                      are met, and the memory of the others is never touched. */
-    uint32_t stacks;               /* keys below are stacks */
-    uint32_t unknown_path;         /* key of storages whose span is not there */
-    uint32_t last_key, last_group; /* what group_of() found last, which is mostly found again */
+    uint32_t *group_of_key; /* + 1; 0: none yet, as between two uses all are. A block: of many keys few
+                               are met, and the memory of the others is never touched. */
+    uint32_t stacks;        /* keys below are stacks */
+    uint32_t unknown_path;  /* key of storages whose span is not there */
+    /* What group_of() found last, which is mostly found again; last_row: of the allocation, CG_NONE: none */
+    uint32_t last_row, last_key, last_group;
     struct storage_groups *groups; /* being made */
     size_t room;
 };
@@ -119,7 +120,12 @@ void storage_grouper_free(struct storage_grouper *grouper)
 static uint32_t group_of(struct storage_grouper *grouper, uint32_t row)
 {
     struct storage_groups *groups = grouper->groups;
+    bool by_place = grouper->by == GROUP_BY_STACK || grouper->by == GROUP_BY_SPAN;
+    if (by_place && grouper->last_row != CG_NONE &&
+        storage_same_place(grouper->trace, row, grouper->last_row))
+        return grouper->last_group;
     uint32_t key = key_of(grouper, row);
+    grouper->last_row = row;
     if (key == grouper->last_key && groups->count > 0) return grouper->last_group;
     grouper->last_key = key;
     grouper->last_group = grouper->group_of_key[key] - 1;
@@ -206,6 +212,7 @@ static void begin(struct storage_grouper *grouper, struct storage_groups *groups
     *groups = (struct storage_groups){.by = grouper->by, .stacks = grouper->stacks};
     grouper->groups = groups;
     grouper->room = 0;
+    grouper->last_row = CG_NONE;
 }
 
 /* Leaves the grouper as it was; the groups are sorted, or freed when memory was short. */

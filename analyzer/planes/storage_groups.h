@@ -35,15 +35,16 @@ struct training_steps {
 /* Closed spans of this name are the steps; one inside another of its thread is a part of that. CG_ABSENT:
  * each closed span of the step `optimizer` ends one, which began with the first span that has a step after
  * the end before it: of its thread, where several threads have such spans. A storage was made in the step of
- * its own thread, or where that has no steps in the one that began last. n log n. False when memory is short.
- */
+ * its own thread, or where that has no steps in the one that began last. wanted: a byte for each lifetime,
+ * set where the step of its storage is asked for, the others get none; NULL: all are. n log n. False when
+ * memory is short. */
 bool training_steps_make(const struct cg_trace *trace, const struct logical_memory *memory, cg_str name,
-                         struct training_steps *steps);
+                         const uint8_t *wanted, struct training_steps *steps);
 void training_steps_free(struct training_steps *steps);
 
 /* Alive at the capture's end, or ended by the end of their context and not by the program; those that were
  * there before the capture are no candidates. after_steps > 0: also those made during a step that are alive
- * when so many further steps of its step's thread have ended. */
+ * when so many further steps of its step's thread have ended; only then are the steps looked at. */
 void select_leaks(const struct cg_trace *trace, const struct logical_memory *memory,
                   const struct training_steps *steps, uint64_t after_steps, uint8_t *selected);
 /* Freed by the thread that allocated them, with at most within_events memory records of that thread from the
@@ -119,6 +120,14 @@ void storage_group_sizes(const struct storage_group *group, uint64_t *from, uint
 static inline bool storage_is_drivers(const struct cg_trace *trace, uint32_t row)
 {
     return trace->memory.memory_kind[row] != CG_ABSENT;
+}
+/* Have two allocations their span, call and stack in common? Mostly as those before and after have: what
+ * follows from them is then not looked up again. */
+static inline bool storage_same_place(const struct cg_trace *trace, uint32_t row, uint32_t other)
+{
+    const struct cg_memory *memory = &trace->memory;
+    return memory->span_id[row] == memory->span_id[other] && memory->op_name[row] == memory->op_name[other] &&
+           memory->api[row] == memory->api[other] && memory->stack[row] == memory->stack[other];
 }
 /* The stack of an allocation, if its frames are known; else CG_NONE. */
 uint32_t storage_stack(const struct cg_trace *trace, uint32_t row);

@@ -74,6 +74,16 @@ static uint32_t *number_records(const struct cg_trace *trace, const struct logic
     return numbers;
 }
 
+/* Are all records of one thread, or of none that is known? */
+static bool one_thread(const struct cg_memory *records)
+{
+    for (size_t row = 1; row < records->rows; row++)
+        if (records->tid_set[row] != records->tid_set[0] ||
+            (records->tid_set[row] && records->tid[row] != records->tid[0]))
+            return false;
+    return true;
+}
+
 static bool same_thread(const struct cg_memory *records, uint32_t a, uint32_t b)
 {
     return records->tid_set[a] == records->tid_set[b] &&
@@ -83,14 +93,16 @@ static bool same_thread(const struct cg_memory *records, uint32_t a, uint32_t b)
 bool select_temporaries(const struct cg_trace *trace, const struct logical_memory *memory,
                         uint64_t within_events, uint8_t *selected)
 {
-    uint32_t *numbers = number_records(trace, memory);
-    if (!numbers) return false;
+    /* Where rows are numbers already none are made: 6 ms of 40 for 6 million records. */
+    bool numbered = !memory->order && !memory->left_out && one_thread(&trace->memory);
+    uint32_t *numbers = numbered ? NULL : number_records(trace, memory);
+    if (!numbered && !numbers) return false;
     for (size_t i = 0; i < memory->lifetime_count; i++) {
         const struct lifetime *lifetime = &memory->lifetimes[i];
         uint32_t begin = lifetime->row, end = lifetime->end_row;
         selected[i] = end != CG_NONE && trace->memory.end_reason[end] == CG_ABSENT &&
                       same_thread(&trace->memory, begin, end) &&
-                      numbers[end] - numbers[begin] <= within_events;
+                      (numbered ? end - begin : numbers[end] - numbers[begin]) <= within_events;
     }
     free(numbers);
     return true;

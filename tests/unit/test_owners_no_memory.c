@@ -31,7 +31,7 @@ static bool try_paths(const struct given *given)
 static bool try_steps(const struct given *given)
 {
     struct training_steps steps;
-    bool made = training_steps_make(given->trace, &given->memory, CG_ABSENT, &steps);
+    bool made = training_steps_make(given->trace, &given->memory, CG_ABSENT, NULL, &steps);
     if (made) training_steps_free(&steps);
     return made;
 }
@@ -144,7 +144,7 @@ static void give(struct given *given)
     free(text.bytes);
     assert_true(logical_memory_make(given->trace, &given->memory));
     assert_true(span_paths_make(given->trace, &given->paths));
-    assert_true(training_steps_make(given->trace, &given->memory, CG_ABSENT, &given->steps));
+    assert_true(training_steps_make(given->trace, &given->memory, CG_ABSENT, NULL, &given->steps));
     assert_true(oom_failures_make(given->trace, &given->failures));
     assert_true(live_index_make(given->trace, &given->memory, &given->index));
     assert_true(structure_make(given->trace, &given->structure)); /* sets up libcrypto, too */

@@ -23,7 +23,7 @@ static void make(struct text *text, struct made *made, const char *step_span)
     cg_str name = step_span ? trace_find(made->trace, step_span, strlen(step_span)) : CG_ABSENT;
     assert_true(logical_memory_make(made->trace, &made->memory));
     assert_true(span_paths_make(made->trace, &made->paths));
-    assert_true(training_steps_make(made->trace, &made->memory, name, &made->steps));
+    assert_true(training_steps_make(made->trace, &made->memory, name, NULL, &made->steps));
     made->selected = calloc(made->memory.lifetime_count + 1, 1);
     assert_non_null(made->selected);
 }
