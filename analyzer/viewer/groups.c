@@ -39,30 +39,46 @@ static struct group *group_of(struct groups *groups, uint32_t key)
     return &groups->list[groups->place[key] - 1];
 }
 
-static void add_storage(struct group *group, uint64_t bytes, bool at_peak)
+/* Storages, one after the other, of the same groups. */
+struct run {
+    uint32_t row; /* of the first one */
+    uint64_t storages, bytes, allocations, allocated_bytes;
+};
+
+/* Adds a run to its groups; false when memory is short. */
+static bool add_run(const struct cg_trace *trace, const struct run *run, struct groups groups[GROUPING_COUNT])
 {
-    group->allocations++;
-    group->allocated_bytes = cg_sat_add(group->allocated_bytes, bytes);
-    if (!at_peak) return;
-    group->storages++;
-    group->bytes = cg_sat_add(group->bytes, bytes);
+    for (unsigned g = 0; g < GROUPING_COUNT; g++) {
+        struct group *group = group_of(&groups[g], storage_key(trace, (enum grouping)g, run->row));
+        if (!group) return false;
+        group->allocations += run->allocations;
+        group->allocated_bytes = cg_sat_add(group->allocated_bytes, run->allocated_bytes);
+        group->storages += run->storages;
+        group->bytes = cg_sat_add(group->bytes, run->bytes);
+    }
+    return true;
 }
 
 /* One pass for all groupings, as most of it is waiting for the rows of lifetimes. */
 static bool add_lifetimes(const struct cg_trace *trace, const struct logical_memory *logical,
                           struct groups groups[GROUPING_COUNT])
 {
+    const struct cg_memory *memory = &trace->memory;
+    struct run run = {0};
     for (size_t i = 0; i < logical->lifetime_count; i++) {
         const struct lifetime *lifetime = &logical->lifetimes[i];
-        uint64_t bytes = trace->memory.bytes[lifetime->row];
+        uint64_t bytes = memory->bytes[lifetime->row];
         bool at_peak = lifetime_live_at_peak(trace, logical, lifetime);
-        for (unsigned g = 0; g < GROUPING_COUNT; g++) {
-            struct group *group = group_of(&groups[g], storage_key(trace, (enum grouping)g, lifetime->row));
-            if (!group) return false;
-            add_storage(group, bytes, at_peak);
-        }
+        bool follows = run.allocations > 0 && storage_same_place(trace, lifetime->row, run.row) &&
+                       memory->category[lifetime->row] == memory->category[run.row];
+        if (!follows && run.allocations > 0 && !add_run(trace, &run, groups)) return false;
+        if (!follows) run = (struct run){.row = lifetime->row};
+        run.allocations++;
+        run.allocated_bytes = cg_sat_add(run.allocated_bytes, bytes);
+        run.storages += at_peak;
+        run.bytes = cg_sat_add(run.bytes, at_peak ? bytes : 0);
     }
-    return true;
+    return run.allocations == 0 || add_run(trace, &run, groups);
 }
 
 static void sort_groups(const struct cg_trace *trace, enum grouping grouping, struct groups *groups)

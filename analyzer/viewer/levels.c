@@ -17,15 +17,9 @@ enum { COARSEST = 2048, FACTOR = 4 };
 
 /* How many buckets of 2^bits ns begin a new entry, for every bits at once: two neighbours of a lane are in
  * different buckets exactly when the highest bit in which their starts differ is not below `bits`. */
-static void count_borders(const struct slices *slices, size_t borders[65])
+static void sum_borders(const struct slices *slices, size_t borders[65])
 {
-    for (unsigned i = 0; i <= 64; i++)
-        borders[i] = 0;
-    for (size_t lane = 0; lane < slices->lane_count; lane++)
-        for (size_t i = slices->lane_first[lane] + 1; i < slices->lane_first[lane + 1]; i++) {
-            uint64_t differ = slices->list[i].start ^ slices->list[i - 1].start;
-            borders[differ ? 64 - __builtin_clzll(differ) : 0]++;
-        }
+    memcpy(borders, slices->borders, sizeof slices->borders);
     for (unsigned bits = 64; bits-- > 0;) /* borders[b + 1]: of buckets of 2^b ns */
         borders[bits] += borders[bits + 1];
 }
@@ -97,29 +91,6 @@ static bool reduce_first(const struct slices *slices, const struct level *level,
     return true;
 }
 
-/* The next level from the one before, in place. */
-static void reduce_further(const struct slices *slices, unsigned bits, struct reduced *reduced)
-{
-    size_t used = 0, from = 0;
-    for (size_t lane = 0; lane < slices->lane_count; lane++) {
-        size_t to = reduced->lane_first[lane + 1], begin = used;
-        for (; from < to; from++) {
-            struct level_entry entry = reduced->entries[from];
-            struct level_entry *last = used > begin ? &reduced->entries[used - 1] : NULL;
-            const struct slice *stands = last ? &slices->list[last->slice] : NULL;
-            if (last && stands->start >> bits == slices->list[entry.slice].start >> bits) {
-                last->count += entry.count;
-                last->sum = cg_sat_add(last->sum, entry.sum);
-                if (slices->list[entry.slice].duration > stands->duration) last->slice = entry.slice;
-            } else {
-                reduced->entries[used++] = entry;
-            }
-        }
-        reduced->lane_first[lane] = begin;
-    }
-    reduced->lane_first[slices->lane_count] = used;
-}
-
 /* ---- columns; analyzer/viewer/page/model.js reads them ---- */
 
 enum { ENTRIES, START, DURATION, NAME, MORE, REST, ROW, LEVEL_COLUMNS };
@@ -136,40 +107,14 @@ struct level_columns {
     size_t count;
 };
 
-static void make_entry(const struct slices *slices, const struct level_entry *entry,
-                       const struct slice *before, struct buffer *columns)
+static void make_entry(const struct slice *slice, const struct level_entry *entry, const struct slice *before,
+                       struct buffer *columns)
 {
-    const struct slice *slice = &slices->list[entry->slice];
     buffer_number(&columns[START], slice->start - before->start);
     buffer_number(&columns[DURATION], slice->duration);
     buffer_number(&columns[MORE], entry->count - 1);
     if (entry->count > 1) buffer_number(&columns[REST], entry->sum - slice->duration);
     buffer_step(&columns[ROW], before->row, slice->row);
-}
-
-static bool make_level(const struct cg_trace *trace, const struct slices *slices,
-                       const struct reduced *reduced, struct level_columns *level)
-{
-    const struct track *track = slices->tracks;
-    level->names = array_raw(reduced->lane_first[slices->lane_count], sizeof *level->names);
-    if (!level->names) return false;
-    for (size_t lane = 0; lane < slices->lane_count; lane++) {
-        if (lane >= track->first_lane + track->lanes) track++;
-        /* Of a device clock, which may count from anywhere, times are told from its first slice on: a number
-         * of a browser is exact up to 2^53. */
-        struct slice origin = {.start =
-                                   track->device == CG_ABSENT ? 0 : slices->clocks[track->clock].first_ns};
-        const struct slice *before = &origin;
-        buffer_number(&level->columns[ENTRIES], reduced->lane_first[lane + 1] - reduced->lane_first[lane]);
-        for (size_t i = reduced->lane_first[lane]; i < reduced->lane_first[lane + 1]; i++) {
-            const struct slice *slice = &slices->list[reduced->entries[i].slice];
-            make_entry(slices, &reduced->entries[i], before, level->columns);
-            level->names[level->count++] =
-                (struct level_name){slice_name(trace, slices, slice), slice->kind == SLICE_OP};
-            before = slice;
-        }
-    }
-    return true;
 }
 
 /* What level 0 tells of a slice beyond its bar: a column of each kind has one value for each slice of that
@@ -231,16 +176,65 @@ static void add_details(const struct cg_trace *trace, const struct slices *slice
     }
 }
 
-static bool make_details(const struct cg_trace *trace, const struct slices *slices,
-                         const struct reduced *reduced, struct details *details)
+/* ---- a level, and the next one from it ---- */
+
+/* The entries of the next level while those of one are passed over: they take the places of those that were
+ * passed. */
+struct next_level {
+    const struct slices *slices;
+    struct level_entry *entries;
+    size_t begin, used; /* begin: of the lane */
+    unsigned bits;
+};
+
+static void add_to_next(struct next_level *next, struct level_entry entry, const struct slice *slice)
 {
-    size_t count = reduced->lane_first[slices->lane_count], ops = 0;
-    for (size_t i = 0; i < count; i++)
-        ops += slices->list[reduced->entries[i].slice].kind == SLICE_OP;
-    details->apis = array_raw(ops, sizeof *details->apis);
-    for (size_t i = 0; details->apis && i < count; i++)
-        add_details(trace, slices, &slices->list[reduced->entries[i].slice], details);
-    return details->apis != NULL;
+    struct level_entry *last = next->used > next->begin ? &next->entries[next->used - 1] : NULL;
+    const struct slice *stands = last ? &next->slices->list[last->slice] : NULL;
+    if (last && stands->start >> next->bits == slice->start >> next->bits) {
+        last->count += entry.count;
+        last->sum = cg_sat_add(last->sum, entry.sum);
+        if (slice->duration > stands->duration) last->slice = entry.slice;
+    } else {
+        next->entries[next->used++] = entry;
+    }
+}
+
+/* The columns of a level; those of details unless that is NULL. One pass for all, and for what the next level
+ * begins with (next: NULL for the last one), as most of it is waiting for slices: four took 15 ms more. */
+static bool make_level(const struct cg_trace *trace, const struct slices *slices, struct reduced *reduced,
+                       const struct level *following, struct level_columns *level, struct details *details)
+{
+    const struct track *track = slices->tracks;
+    struct next_level next = {.slices = slices, .entries = reduced->entries};
+    size_t count = reduced->lane_first[slices->lane_count], i = 0;
+    level->names = array_raw(count, sizeof *level->names);
+    if (details) details->apis = array_raw(count, sizeof *details->apis);
+    if (!level->names || (details && !details->apis)) return false;
+    if (following) next.bits = following->bits;
+    for (size_t lane = 0; lane < slices->lane_count; lane++) {
+        size_t end = reduced->lane_first[lane + 1];
+        if (lane >= track->first_lane + track->lanes) track++;
+        /* Of a device clock, which may count from anywhere, times are told from its first slice on: a number
+         * of a browser is exact up to 2^53. */
+        struct slice origin = {.start =
+                                   track->device == CG_ABSENT ? 0 : slices->clocks[track->clock].first_ns};
+        const struct slice *before = &origin;
+        buffer_number(&level->columns[ENTRIES], end - i);
+        for (next.begin = next.used; i < end; i++) {
+            struct level_entry entry = reduced->entries[i];
+            const struct slice *slice = &slices->list[entry.slice];
+            make_entry(slice, &entry, before, level->columns);
+            level->names[level->count++] =
+                (struct level_name){slice_name(trace, slices, slice), slice->kind == SLICE_OP};
+            if (details) add_details(trace, slices, slice, details);
+            if (following) add_to_next(&next, entry, slice);
+            before = slice;
+        }
+        if (following) reduced->lane_first[lane] = next.begin;
+    }
+    if (following) reduced->lane_first[slices->lane_count] = next.used;
+    return true;
 }
 
 /* ---- the levels that follow from one finest level, all but the numbers of names ---- */
@@ -269,13 +263,10 @@ static struct level_set *level_set_make(const struct cg_trace *trace, const stru
 {
     struct level_set *set = array_zeroed(1, sizeof *set);
     struct reduced reduced = {0};
-    bool good = set && reduce_first(slices, &levels->list[0], &reduced) &&
-                make_level(trace, slices, &reduced, &set->levels[0]) &&
-                make_details(trace, slices, &reduced, &set->details);
-    for (size_t i = 1; i < levels->count && good; i++) {
-        reduce_further(slices, levels->list[i].bits, &reduced);
-        good = make_level(trace, slices, &reduced, &set->levels[i]);
-    }
+    bool good = set && reduce_first(slices, &levels->list[0], &reduced);
+    for (size_t i = 0; i < levels->count && good; i++)
+        good = make_level(trace, slices, &reduced, i + 1 < levels->count ? &levels->list[i + 1] : NULL,
+                          &set->levels[i], i == 0 ? &set->details : NULL);
     reduced_free(&reduced);
     if (good) {
         set->finest = levels->list[0];
@@ -305,7 +296,7 @@ bool level_base_make(const struct cg_trace *trace, const struct slices *slices, 
 {
     struct levels levels;
     *base = (struct level_base){0};
-    count_borders(slices, base->borders);
+    sum_borders(slices, base->borders);
     levels_choose(slices, base, most, &levels);
     return find_set(trace, slices, &levels, base);
 }

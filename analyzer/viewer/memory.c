@@ -6,6 +6,7 @@
 #include "analyzer/evidence/emit.h"
 #include "analyzer/planes/array.h"
 #include "analyzer/planes/order.h"
+#include "analyzer/planes/storage_groups.h"
 #include "analyzer/viewer/groups.h"
 
 enum { POINTS_MAX = 8192, GROUPS_SHOWN = 8, ROWS_SHOWN = 200, SAMPLES_MAX = 8192 };
@@ -58,24 +59,13 @@ static void add_point(struct memory_curve *curve, uint64_t timestamp, const stru
     }
 }
 
-/* By row of trace->memory: the row that allocated what it begins or ends; CG_NONE when it does neither. */
-static uint32_t *storages_of_rows(const struct cg_trace *trace, const struct logical_memory *logical)
-{
-    uint32_t *storage = array_raw(trace->memory.rows, sizeof *storage);
-    if (!storage) return NULL;
-    memset(storage, 0xff, trace->memory.rows * sizeof *storage);
-    for (size_t i = 0; i < logical->lifetime_count; i++) {
-        const struct lifetime *lifetime = &logical->lifetimes[i];
-        storage[lifetime->row] = lifetime->row;
-        if (lifetime->end_row != CG_NONE) storage[lifetime->end_row] = lifetime->row;
-    }
-    return storage;
-}
-
-/* Of a storage, for each grouping but that by category: its group's place + 1 when that is shown, else 0.
- * Four bits each, so that what is worked out when it begins is at hand when it ends. */
-enum { PLACE_BITS = 4 };
-_Static_assert(GROUPS_SHOWN < 1 << PLACE_BITS && BY_CATEGORY * PLACE_BITS <= 16, "places have room");
+/* What a record does to the curve, in 16 bits, so that all that is looked up of a storage is at hand when it
+ * ends: for each grouping but that by category its group's place + 1 when that is shown, else 0; above them
+ * the category. */
+enum { PLACE_BITS = 4, PLACES = (1 << PLACE_BITS) - 1, CATEGORY_AT = BY_CATEGORY * PLACE_BITS };
+enum { CHANGES_NOTHING = UINT16_MAX }; /* neither begins nor ends a storage */
+_Static_assert((int)GROUPS_SHOWN <= (int)PLACES && CG_CATEGORY_COUNT < 1 << (16 - CATEGORY_AT),
+               "changes have room");
 
 static uint16_t places_of(const struct cg_trace *trace, const struct memory_curve *curve, uint32_t storage)
 {
@@ -87,15 +77,48 @@ static uint16_t places_of(const struct cg_trace *trace, const struct memory_curv
     return (uint16_t)places;
 }
 
-static void change_live(const struct cg_trace *trace, uint32_t storage, unsigned places, bool frees,
+/* By row of trace->memory. */
+struct changes {
+    uint16_t *change;
+    uint32_t *storage; /* the row that allocated what it begins or ends; NULL: the bytes are the row's own */
+};
+
+static bool changes_make(const struct cg_trace *trace, const struct logical_memory *logical,
+                         const struct memory_curve *curve, struct changes *changes)
+{
+    size_t rows = trace->memory.rows;
+    uint32_t before = CG_NONE;
+    uint16_t places = 0;
+    *changes = (struct changes){.change = array_raw(rows, sizeof *changes->change)};
+    if (!logical->frees_alike) changes->storage = array_raw(rows, sizeof *changes->storage);
+    if (!changes->change || (!logical->frees_alike && !changes->storage)) return false;
+    memset(changes->change, 0xff, rows * sizeof *changes->change);
+    for (size_t i = 0; i < logical->lifetime_count; i++) {
+        uint32_t row = logical->lifetimes[i].row, end = logical->lifetimes[i].end_row;
+        if (before == CG_NONE || !storage_same_place(trace, row, before))
+            places = places_of(trace, curve, row);
+        before = row;
+        uint16_t change = (uint16_t)(places | trace->memory.category[row] << CATEGORY_AT);
+        changes->change[row] = change;
+        if (end != CG_NONE) changes->change[end] = change;
+        if (changes->storage) changes->storage[row] = row;
+        if (changes->storage && end != CG_NONE) changes->storage[end] = row;
+    }
+    return true;
+}
+
+static void change_live(const struct cg_trace *trace, const struct changes *changes, uint32_t row,
                         struct live *live)
 {
-    uint64_t bytes = trace->memory.bytes[storage];
-    unsigned __int128 *category = &live->by_category[trace->memory.category[storage]];
+    unsigned change = changes->change[row];
+    if (change == CHANGES_NOTHING) return;
+    bool frees = trace->memory.action[row] != CG_ACTION_ALLOC;
+    uint64_t bytes = trace->memory.bytes[changes->storage ? changes->storage[row] : row];
+    unsigned __int128 *category = &live->by_category[change >> CATEGORY_AT];
     live->all = frees ? live->all - bytes : live->all + bytes;
     *category = frees ? *category - bytes : *category + bytes;
     for (unsigned g = 0; g < BY_CATEGORY; g++) {
-        unsigned place = places >> g * PLACE_BITS & ((1u << PLACE_BITS) - 1);
+        unsigned place = change >> g * PLACE_BITS & PLACES;
         if (place > 0) live->groups[g][place - 1] += frees ? -bytes : bytes;
     }
 }
@@ -111,19 +134,17 @@ static bool make_points(const struct cg_trace *trace, const struct logical_memor
                               times[ordered_row(logical->order, rows - 1)], logical->point_count, POINTS_MAX);
     curve->points =
         array_raw(curve->bits == 0 ? logical->point_count : POINTS_MAX + 1, sizeof *curve->points);
-    uint32_t *storage = storages_of_rows(trace, logical);
-    uint16_t *places = array_raw(rows, sizeof *places); /* by the row that allocated */
-    bool good = curve->points && storage && places;
+    struct changes changes;
+    bool good = changes_make(trace, logical, curve, &changes) && curve->points;
     struct live live = {0};
     for (size_t i = 0; good && i < rows; i++) {
-        uint32_t row = ordered_row(logical->order, i), of = storage[row];
-        if (of == row) places[row] = places_of(trace, curve, row);
-        if (of != CG_NONE) change_live(trace, of, places[of], of != row, &live);
+        uint32_t row = ordered_row(logical->order, i);
+        change_live(trace, &changes, row, &live);
         if (i + 1 == rows || times[ordered_row(logical->order, i + 1)] != times[row])
             add_point(curve, times[row], &live);
     }
-    free(storage);
-    free(places);
+    free(changes.change);
+    free(changes.storage);
     return good;
 }
 

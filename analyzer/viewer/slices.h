@@ -46,6 +46,9 @@ struct slices {
     size_t clock_count;
     size_t *lane_first; /* by lane of all tracks: its first slice; one more than there are lanes */
     size_t lane_count;
+    /* By bits: how many slices differ in their start from the one before in their lane in the bit of this
+     * number, from 1, and in none above; 0: in none. */
+    size_t borders[65];
     uint32_t *issuer; /* by interval: the op that issued it, else CG_NONE */
     uint64_t untimed; /* ops without a time: they are on no track */
 };

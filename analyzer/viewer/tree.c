@@ -5,6 +5,7 @@
 
 #include "analyzer/planes/array.h"
 #include "analyzer/planes/pair_map.h"
+#include "analyzer/planes/storage_groups.h"
 
 struct builder {
     const struct cg_trace *trace;
@@ -89,12 +90,18 @@ static void add_storage(const struct cg_trace *trace, const struct logical_memor
 static bool add_storages(struct builder *builder, const struct logical_memory *logical)
 {
     const struct cg_trace *trace = builder->trace;
+    uint32_t before = CG_NONE, node = 0;
     for (size_t i = 0; i < logical->lifetime_count; i++) {
         const struct lifetime *lifetime = &logical->lifetimes[i];
-        uint32_t node = 0, row = lifetime->row, span = trace_span(trace, trace->memory.span_id[row]);
-        cg_str call = trace->memory.op_name[row];
-        if (span != CG_NONE && !node_of(builder, span, &node)) return false;
-        if (call != CG_ABSENT && !child_of(builder, node, call, &node)) return false;
+        uint32_t row = lifetime->row;
+        if (before == CG_NONE || builder->tree->merged > 0 || !storage_same_place(trace, row, before)) {
+            uint32_t span = trace_span(trace, trace->memory.span_id[row]);
+            cg_str call = trace->memory.op_name[row];
+            node = 0;
+            if (span != CG_NONE && !node_of(builder, span, &node)) return false;
+            if (call != CG_ABSENT && !child_of(builder, node, call, &node)) return false;
+        }
+        before = row;
         add_storage(trace, logical, lifetime, &builder->tree->nodes[node]);
     }
     return true;
@@ -142,7 +149,7 @@ static bool add_stacks(struct builder *builder, const struct logical_memory *log
 {
     const struct cg_trace *trace = builder->trace;
     uint32_t node;
-    for (size_t i = 0; i < trace->op.rows; i++) {
+    for (size_t i = 0; trace_stack_count(trace) > 0 && i < trace->op.rows; i++) {
         if (trace->op.stack[i] == CG_NONE) continue;
         if (!node_of_stack(builder, nodes, trace->op.stack[i], &node)) return false;
         struct tree_node *at = &builder->tree->nodes[node];
@@ -150,7 +157,7 @@ static bool add_stacks(struct builder *builder, const struct logical_memory *log
         at->total_ns = cg_sat_add(at->total_ns, trace->op.duration_ns[i]);
         at->self_ns = cg_sat_add(at->self_ns, trace->op.duration_ns[i]);
     }
-    for (size_t i = 0; i < logical->lifetime_count; i++) {
+    for (size_t i = 0; trace_stack_count(trace) > 0 && i < logical->lifetime_count; i++) {
         const struct lifetime *lifetime = &logical->lifetimes[i];
         uint32_t stack = trace->memory.stack[lifetime->row];
         if (stack == CG_NONE) continue;
