@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "preload/signals.h"
 #include "preload/unnoticed.h"
 
 /* Out of the way of programs that count on the lowest free number. */
@@ -62,7 +63,7 @@ static int adopt(struct file *file, int fd)
 int file_create(struct file *file, const char *path)
 {
     int fd;
-    CANCEL_HELD;
+    SIGNALS_HELD;
     ERRNO_KEPT;
 
     file->fd = -1;
@@ -75,7 +76,7 @@ int file_create(struct file *file, const char *path)
 
 int file_adopt(struct file *file, int fd)
 {
-    CANCEL_HELD;
+    SIGNALS_HELD;
     ERRNO_KEPT;
 
     file->path[0] = '\0';
@@ -165,7 +166,7 @@ static int transfer(int fd, char *bytes, size_t length, uint64_t offset, bool wr
 
 int file_write(const struct file *file, const void *bytes, size_t length, uint64_t offset)
 {
-    CANCEL_HELD;
+    SIGNALS_HELD;
     ERRNO_KEPT;
     int fd = take(file), error;
     struct held_signal held;
@@ -180,7 +181,7 @@ int file_write(const struct file *file, const void *bytes, size_t length, uint64
 
 int file_read(const struct file *file, void *bytes, size_t length, uint64_t offset)
 {
-    CANCEL_HELD;
+    SIGNALS_HELD;
     ERRNO_KEPT;
     int fd = take(file), error;
 
@@ -192,7 +193,7 @@ int file_read(const struct file *file, void *bytes, size_t length, uint64_t offs
 
 int file_read_from(int fd, void *bytes, size_t length)
 {
-    CANCEL_HELD;
+    SIGNALS_HELD;
     ERRNO_KEPT;
 
     return transfer(fd, bytes, length, 0, false);
@@ -200,7 +201,7 @@ int file_read_from(int fd, void *bytes, size_t length)
 
 int file_allocate(const struct file *file, uint64_t offset, uint64_t length)
 {
-    CANCEL_HELD;
+    SIGNALS_HELD;
     ERRNO_KEPT;
     int fd = take(file), error = EINTR;
     struct held_signal held;
@@ -217,7 +218,7 @@ int file_allocate(const struct file *file, uint64_t offset, uint64_t length)
 
 int file_resize(const struct file *file, uint64_t length)
 {
-    CANCEL_HELD;
+    SIGNALS_HELD;
     ERRNO_KEPT;
     int fd = take(file), error = EINTR;
     struct held_signal held;
@@ -233,7 +234,7 @@ int file_resize(const struct file *file, uint64_t length)
 
 int file_sync(const struct file *file)
 {
-    CANCEL_HELD;
+    SIGNALS_HELD;
     ERRNO_KEPT;
     int fd = take(file), error = EINTR;
 
@@ -246,7 +247,7 @@ int file_sync(const struct file *file)
 
 int file_begin_sync(const struct file *file, uint64_t offset, uint64_t length)
 {
-    CANCEL_HELD;
+    SIGNALS_HELD;
     ERRNO_KEPT;
     int fd = take(file), error;
 
@@ -258,7 +259,7 @@ int file_begin_sync(const struct file *file, uint64_t offset, uint64_t length)
 
 void *file_map(const struct file *file, void *place, size_t bytes, uint64_t offset)
 {
-    CANCEL_HELD;
+    SIGNALS_HELD;
     int fd = take(file);
     void *map = fd < 0 ? MAP_FAILED
                        : mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (place ? MAP_FIXED : 0), fd,
@@ -279,7 +280,7 @@ bool file_in_place(const struct file *file)
 
 void file_close(struct file *file)
 {
-    CANCEL_HELD;
+    SIGNALS_HELD;
     ERRNO_KEPT;
 
     if (is_file(file, file->fd)) close(file->fd);

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "preload/signals.h"
 #include "preload/unnoticed.h"
 
 /* How long either waits for the other. Not for ever: a handler of forks may wait for what a thread that waits
@@ -45,33 +46,29 @@ bool objects_are_lost(void)
     return lock_is_lost;
 }
 
-bool objects_hold(sigset_t *past)
+bool objects_hold(void)
 {
-    sigset_t all;
-
     if (lock_is_lost) return false;
-    sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, past) != 0) return false;
+    signals_hold();
     if (begin_look()) return true;
-    pthread_sigmask(SIG_SETMASK, past, NULL);
+    signals_release();
     return false;
 }
 
-void objects_release(const sigset_t *past)
+void objects_release(void)
 {
     /* Release: the loader's lock is open before the thread looks no more. */
     atomic_fetch_sub_explicit(&looking, 1, memory_order_release);
-    pthread_sigmask(SIG_SETMASK, past, NULL);
+    signals_release();
 }
 
 int objects_look(int (*look_at)(struct dl_phdr_info *object, size_t size, void *argument), void *argument)
 {
-    sigset_t past;
     int result;
 
-    if (!objects_hold(&past)) return -1;
+    if (!objects_hold()) return -1;
     result = dl_iterate_phdr(look_at, argument);
-    objects_release(&past);
+    objects_release();
     return result;
 }
 

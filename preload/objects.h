@@ -5,7 +5,6 @@
 #define CGTRACE_PRELOAD_OBJECTS_H
 
 #include <link.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,8 +15,8 @@
 int objects_look(int (*look_at)(struct dl_phdr_info *object, size_t size, void *argument), void *argument);
 
 /* The same around what looks by itself. false: it must not, and nothing is held. */
-bool objects_hold(sigset_t *past);
-void objects_release(const sigset_t *past);
+bool objects_hold(void);
+void objects_release(void);
 
 /* This child was forked while the list was being looked at: nothing more can be loaded. */
 bool objects_are_lost(void);

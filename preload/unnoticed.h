@@ -1,10 +1,9 @@
-/* What a program must not notice of its calls: that errno changed in them, that they had points where a
- * thread can be cancelled, or that there was arithmetic in them. */
+/* What a program must not notice of its calls: that errno changed in them, or that there was arithmetic in
+ * them. That they had points where a thread can be cancelled: see signals.h. */
 #ifndef CGTRACE_PRELOAD_UNNOTICED_H
 #define CGTRACE_PRELOAD_UNNOTICED_H
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -17,26 +16,6 @@ static inline void errno_restore(const int *past)
 
 /* Until the end of the block; a result that is read from errno is taken before that. */
 #define ERRNO_KEPT __attribute__((cleanup(errno_restore), unused)) const int errno_past = errno
-
-static inline int cancel_hold(void)
-{
-    int past = PTHREAD_CANCEL_ENABLE;
-
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &past);
-    return past;
-}
-
-static inline void cancel_release(const int *past)
-{
-    int held;
-
-    pthread_setcancelstate(*past, &held);
-}
-
-/* Work off the hot path opens, writes and waits, which are cancellation points: a thread of the program that
- * was cancelled in there would end with our locks taken and our files half made. Its cancellation waits until
- * the end of the block. */
-#define CANCEL_HELD __attribute__((cleanup(cancel_release), unused)) const int cancel_past = cancel_hold()
 
 /* Floating-point arithmetic as a program begins with: to nearest, denormal numbers are numbers, nothing
  * traps. The program may have chosen otherwise, and threads of ours inherit it. What our arithmetic raises is

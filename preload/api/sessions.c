@@ -94,7 +94,6 @@ int api_cgtrace_session_begin(const struct cgtrace_session_info *given, size_t s
     const struct capture_request request = {
         .entrypoint = info.entrypoint,
         .own_region = info.own_measured != 0,
-        .synchronise = true,
         .phase = (unsigned)info.phase,
         .capture_step = info.capture_step,
         .warmup_steps = info.warmup_steps,

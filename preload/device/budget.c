@@ -4,6 +4,7 @@
  * itself. */
 #include "preload/device/context.h"
 
+#include "preload/record/lock.h"
 #include "preload/record/session.h"
 #include "preload/unnoticed.h"
 
@@ -13,7 +14,7 @@
 
 static _Atomic uint64_t window_end;   /* tick */
 static _Atomic uint32_t distance = 1; /* of timed calls, in the mean */
-static atomic_flag deciding = ATOMIC_FLAG_INIT;
+static _Atomic uint32_t deciding;
 static uint64_t began, window_began, window_cost, window_ns; /* by the one that decides */
 
 _Thread_local struct device_thread device_thread;
@@ -57,10 +58,10 @@ void device_paid(uint64_t since)
     uint64_t now = record_tick(), spent = record_timing_cost(now - since);
 
     if (now < atomic_load_explicit(&window_end, memory_order_relaxed) ||
-        atomic_flag_test_and_set_explicit(&deciding, memory_order_acquire))
+        !lock_try(&deciding))
         return;
     close_window(now, spent);
-    atomic_flag_clear_explicit(&deciding, memory_order_release);
+    lock_give(&deciding);
 }
 
 /* xorshift32 (Marsaglia, "Xorshift RNGs", 2003). */

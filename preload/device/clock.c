@@ -169,14 +169,6 @@ static void take_anchor(struct device_context *context, CUstream stream, struct 
     record_clock(context->device, context->clock.number, &anchor);
 }
 
-static bool try_lock(_Atomic uint32_t *lock)
-{
-    uint32_t open = 0;
-
-    return atomic_compare_exchange_strong_explicit(lock, &open, 1, memory_order_acquire,
-                                                   memory_order_relaxed);
-}
-
 /* The stream to use: the one that was waited for, if it was timed last, or after a wait for the whole context
  * the one that was timed last. The calling thread's default stream must exist already. */
 static CUstream idle_stream(struct device_context *context, const struct device_stream *waited)
@@ -210,7 +202,7 @@ static bool lock_for_anchor(struct device_context *context)
 {
     enum { TRIES = 400 };
 
-    for (int i = 0; !try_lock(&context->lock); i++) {
+    for (int i = 0; !lock_try(&context->lock); i++) {
         if (i == TRIES || atomic_load_explicit(&context->tied, memory_order_relaxed)) return false;
         nap_ns(1000);
     }

@@ -159,13 +159,9 @@ static bool is_left(const struct device_context *context, uint64_t tick)
 
 static bool lock_within(_Atomic uint32_t *lock, struct patience *patience)
 {
-    uint32_t open = 0;
-
-    while (!atomic_compare_exchange_strong_explicit(lock, &open, 1, memory_order_acquire,
-                                                    memory_order_relaxed)) {
+    while (!lock_try(lock)) {
         if (!patience_lasts(patience)) return false;
         nap_ns(200 * 1000);
-        open = 0;
     }
     return true;
 }

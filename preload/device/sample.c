@@ -50,12 +50,10 @@ bool device_sample(enum device_road road)
         struct device_context *context = &device_contexts[slot];
         struct record_device_memory memory;
         uint64_t *set = &asked[context->device / 64], bit = UINT64_C(1) << context->device % 64;
-        uint32_t state, open = 0;
+        uint32_t state;
 
         /* A context that is being ended, or read by another thread, is left alone. */
-        if (*set & bit || !atomic_compare_exchange_strong_explicit(
-                              &context->lock, &open, 1, memory_order_acquire, memory_order_relaxed))
-            continue;
+        if (*set & bit || !lock_try(&context->lock)) continue;
         state = atomic_load_explicit(&context->state, memory_order_relaxed);
         if ((state == DEVICE_SLOT_KNOWN || state == DEVICE_SLOT_READY) && ask(context, &memory)) {
             *set |= bit;

@@ -237,7 +237,7 @@ void writer_start(void)
 {
     pthread_attr_t attributes;
     pthread_t thread;
-    sigset_t all;
+    sigset_t all, past;
 
     go = stop = done = rounds = 0;
     running = false;
@@ -245,12 +245,13 @@ void writer_start(void)
     if (pthread_attr_init(&attributes)) return;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    signals_of_program(&program_signals);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &program_signals);
+    pthread_sigmask(SIG_SETMASK, &all, &past);
     /* Before the thread is there: it may be the last one soon. */
     running = true;
     if (pthread_create(&thread, &attributes, run, NULL)) running = false;
-    pthread_sigmask(SIG_SETMASK, &program_signals, NULL);
+    pthread_sigmask(SIG_SETMASK, &past, NULL);
     session.writer_failed = !running;
     pthread_attr_destroy(&attributes);
 }

@@ -16,11 +16,11 @@
 #include "preload/hooks/bodies.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stddef.h>
 #include <sys/mman.h>
 
 #include "preload/hooks/ask.h"
+#include "preload/record/lock.h"
 
 enum { NODES_MAX = 1 << 20, DEPTH_MAX = 16, FIRST_ROOM = 64 };
 _Static_assert(CAP_NODE_TYPE_COUNT == 15, "types of nodes up to 13, and others");
@@ -40,7 +40,7 @@ struct memory_nodes {
     struct memory_node node[];
 };
 static struct memory_nodes *unused;
-static atomic_flag unused_lock = ATOMIC_FLAG_INIT;
+static _Atomic uint32_t unused_lock;
 HANDLE_LOCK_LISTED(unused_lock, unused);
 
 static HANDLE_MAP(infos);    /* CUgraphExec: its struct graph_info */
@@ -71,8 +71,7 @@ static struct graph_info *unused_infos;
 /* Room for one more, never given back to the system; NULL: no memory. */
 static struct graph_info *take_info(void)
 {
-    while (atomic_flag_test_and_set_explicit(&unused_lock, memory_order_acquire))
-        sched_yield();
+    lock_take(&unused_lock);
     if (!unused_infos) {
         struct graph_info *fresh = mmap(NULL, INFOS_AT_ONCE * sizeof *fresh, PROT_READ | PROT_WRITE,
                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -83,7 +82,7 @@ static struct graph_info *take_info(void)
     }
     struct graph_info *info = unused_infos;
     if (info) unused_infos = info->next;
-    atomic_flag_clear_explicit(&unused_lock, memory_order_release);
+    lock_give(&unused_lock);
     if (info) info->number = 0;
     return info;
 }
@@ -91,11 +90,10 @@ static struct graph_info *take_info(void)
 static void give_info(struct graph_info *info)
 {
     if (!info) return;
-    while (atomic_flag_test_and_set_explicit(&unused_lock, memory_order_acquire))
-        sched_yield();
+    lock_take(&unused_lock);
     info->next = unused_infos;
     unused_infos = info;
-    atomic_flag_clear_explicit(&unused_lock, memory_order_release);
+    lock_give(&unused_lock);
 }
 
 static struct graph_info *info_of(CUgraphExec executable)
@@ -106,11 +104,10 @@ static struct graph_info *info_of(CUgraphExec executable)
 static void give_back(struct memory_nodes *nodes)
 {
     if (!nodes) return;
-    while (atomic_flag_test_and_set_explicit(&unused_lock, memory_order_acquire))
-        sched_yield();
+    lock_take(&unused_lock);
     nodes->next = unused;
     unused = nodes;
-    atomic_flag_clear_explicit(&unused_lock, memory_order_release);
+    lock_give(&unused_lock);
 }
 
 static size_t nodes_bytes(uint32_t room)
@@ -122,15 +119,14 @@ static size_t nodes_bytes(uint32_t room)
 static struct memory_nodes *take_nodes(uint32_t room)
 {
     struct memory_nodes *found = NULL;
-    while (atomic_flag_test_and_set_explicit(&unused_lock, memory_order_acquire))
-        sched_yield();
+    lock_take(&unused_lock);
     for (struct memory_nodes **at = &unused; *at; at = &(*at)->next)
         if ((*at)->room >= room) {
             found = *at;
             *at = found->next;
             break;
         }
-    atomic_flag_clear_explicit(&unused_lock, memory_order_release);
+    lock_give(&unused_lock);
     if (!found) {
         void *fresh =
             mmap(NULL, nodes_bytes(room), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

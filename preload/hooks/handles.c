@@ -1,9 +1,10 @@
 #include "preload/hooks/handles.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stddef.h>
 #include <sys/mman.h>
+
+#include "preload/record/lock.h"
 
 #define FIRST_SLOTS 1024u
 #define NOBODY      UINT64_MAX
@@ -24,17 +25,7 @@ void handle_list_lock(struct handle_lock *listed)
 void handle_open_locks(void)
 {
     for (struct handle_lock *listed = listed_locks; listed; listed = listed->next)
-        atomic_flag_clear_explicit(listed->lock, memory_order_relaxed);
-}
-
-static void lock(struct handle_map *map)
-{
-    while (atomic_flag_test_and_set_explicit(&map->lock, memory_order_acquire))
-        sched_yield();
-}
-static void unlock(struct handle_map *map)
-{
-    atomic_flag_clear_explicit(&map->lock, memory_order_release);
+        atomic_store_explicit(listed->lock, 0, memory_order_relaxed);
 }
 
 static size_t table_bytes(uint64_t slots)
@@ -119,53 +110,53 @@ void handle_put(struct handle_map *map, uint64_t handle, uint64_t value, uint64_
 {
     if (!handle) return;
     int kept = errno;
-    lock(map);
+    lock_take(&map->lock);
     struct handle_table *table = with_room(map);
     if (table) set(table, handle, value, owner);
-    unlock(map);
+    lock_give(&map->lock);
     errno = kept;
 }
 
 void handle_forget(struct handle_map *map, uint64_t handle)
 {
     if (!handle_get(map, handle)) return;
-    lock(map);
+    lock_take(&map->lock);
     struct handle_slot *slot = find(atomic_load_explicit(&map->table, memory_order_relaxed), handle);
     atomic_store_explicit(&slot->value, 0, memory_order_relaxed);
-    unlock(map);
+    lock_give(&map->lock);
 }
 
 uint64_t handle_owner(struct handle_map *map, uint64_t handle)
 {
     if (!handle_get(map, handle)) return 0;
-    lock(map);
+    lock_take(&map->lock);
     uint64_t owner = find(atomic_load_explicit(&map->table, memory_order_relaxed), handle)->owner;
-    unlock(map);
+    lock_give(&map->lock);
     return owner;
 }
 
 unsigned handle_list(struct handle_map *map, uint64_t *handles, unsigned limit)
 {
     unsigned count = 0;
-    lock(map);
+    lock_take(&map->lock);
     struct handle_table *table = atomic_load_explicit(&map->table, memory_order_relaxed);
     for (uint64_t i = 0; table && i <= table->mask && count < limit; i++)
         if (atomic_load_explicit(&table->slot[i].value, memory_order_relaxed))
             handles[count++] = atomic_load_explicit(&table->slot[i].handle, memory_order_relaxed);
-    unlock(map);
+    lock_give(&map->lock);
     return count;
 }
 
 static void forget(struct handle_map *map, bool all, uint64_t owner)
 {
-    lock(map);
+    lock_take(&map->lock);
     struct handle_table *table = atomic_load_explicit(&map->table, memory_order_relaxed);
     for (uint64_t i = 0; table && i <= table->mask; i++) {
         struct handle_slot *slot = &table->slot[i];
         if (all || slot->owner == owner || !slot->owner)
             atomic_store_explicit(&slot->value, 0, memory_order_relaxed);
     }
-    unlock(map);
+    lock_give(&map->lock);
 }
 void handle_forget_owner(struct handle_map *map, uint64_t owner)
 {

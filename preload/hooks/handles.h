@@ -28,13 +28,13 @@ struct handle_table {
 struct handle_map {
     _Atomic(struct handle_table *) table;
     struct handle_table *spare; /* under the lock: the one before, to be used again */
-    atomic_flag lock;
+    _Atomic uint32_t lock;
 };
 
 /* A map, and a lock, that a forked child finds open: only the forking thread is left there, so nobody holds
  * any. */
 struct handle_lock {
-    atomic_flag *lock;
+    _Atomic uint32_t *lock;
     struct handle_lock *next;
 };
 void handle_list_lock(struct handle_lock *listed);
@@ -47,7 +47,7 @@ void handle_open_locks(void);
     }                                                                                                        \
     _Static_assert(1, "")
 #define HANDLE_MAP(name)                                                                                     \
-    struct handle_map name = {.lock = ATOMIC_FLAG_INIT};                                                     \
+    struct handle_map name;                                                                                  \
     HANDLE_LOCK_LISTED(name.lock, name)
 
 extern HIDDEN struct handle_map handle_streams; /* CUstream: slot of its context << 40 | device << 32 |

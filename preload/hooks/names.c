@@ -7,11 +7,11 @@
 #include "preload/hooks/state.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "preload/hooks/ask.h"
+#include "preload/record/lock.h"
 
 /* Values in handle_functions: a string's number, or one of these. */
 #define KERNEL HOOK_NAME_PENDING   /* a kernel, not asked yet */
@@ -22,8 +22,8 @@
 static HANDLE_MAP(texts);   /* hash of a text: its address */
 static HANDLE_MAP(modules); /* module: its library */
 
-static atomic_flag lock = ATOMIC_FLAG_INIT;
-HANDLE_LOCK_LISTED(lock, texts_room);
+static _Atomic uint32_t texts_lock;
+HANDLE_LOCK_LISTED(texts_lock, texts_room);
 
 /* Room for a text, kept for good; NULL when there is none. */
 static char *text_room(uint64_t bytes)
@@ -31,15 +31,14 @@ static char *text_room(uint64_t bytes)
     static char *chunk;
     static uint64_t left;
     if (bytes > CHUNK) return NULL;
-    while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
-        sched_yield();
+    lock_take(&texts_lock);
     if (left < bytes) {
         chunk = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         left = chunk == MAP_FAILED ? 0 : CHUNK;
     }
     char *room = left ? chunk + (CHUNK - left) : NULL;
     if (room) left -= bytes;
-    atomic_flag_clear_explicit(&lock, memory_order_release);
+    lock_give(&texts_lock);
     return room;
 }
 

@@ -8,8 +8,9 @@
 #include "preload/hooks/bodies.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <sys/mman.h>
+
+#include "preload/record/lock.h"
 
 struct physical {
     uint64_t handle; /* as it was made, 0: free */
@@ -28,24 +29,11 @@ struct rows {
     uint32_t count, room;
 };
 static struct rows physicals, mappings;
-static atomic_flag vmm_lock = ATOMIC_FLAG_INIT;
+static _Atomic uint32_t vmm_lock;
 HANDLE_LOCK_LISTED(vmm_lock, vmm);
 static HANDLE_MAP(
     by_handle); /* handle: index of its physical memory + 1; what other processes made is not here */
 static HANDLE_MAP(by_address); /* first address of a mapping: its index + 1 */
-
-static void lock(void)
-{
-    /* Acquire: what the last holder stored under the lock is seen. */
-    while (atomic_flag_test_and_set_explicit(&vmm_lock, memory_order_acquire))
-        sched_yield();
-}
-
-static void unlock(void)
-{
-    /* Release: what was stored under the lock comes before its opening. */
-    atomic_flag_clear_explicit(&vmm_lock, memory_order_release);
-}
 
 /* Index of a row to write into: one that is_free, or a new one; UINT32_MAX when there is no memory. */
 static uint32_t free_row(struct rows *rows, size_t size, bool (*is_free)(const void *row))
@@ -91,7 +79,7 @@ static uint64_t other_number(uint64_t handle)
 
 static void created(uint64_t handle)
 {
-    lock();
+    lock_take(&vmm_lock);
     uint64_t former = handle_get(&by_handle, handle);
     uint32_t index = free_row(&physicals, sizeof(struct physical), physical_is_free);
     if (former && physical_at((uint32_t)former - 1)->number == handle) {
@@ -103,7 +91,7 @@ static void created(uint64_t handle)
         *physical_at(index) = (struct physical){.handle = handle, .number = handle, .handles = 1};
         handle_put(&by_handle, handle, index + 1u, handle);
     }
-    unlock();
+    lock_give(&vmm_lock);
 }
 
 /* The physical memory behind an address inside a mapping; UINT32_MAX when none is known. */
@@ -120,20 +108,20 @@ static uint32_t behind(uint64_t address)
 static void hook_vmm_retained(uint64_t handle, uint64_t address)
 {
     int kept = errno;
-    lock();
+    lock_take(&vmm_lock);
     uint32_t index = address ? behind(address) : (uint32_t)handle_get(&by_handle, handle) - 1;
     if (index != UINT32_MAX && physical_at(index)->handle) {
         physical_at(index)->handles++;
         handle_put(&by_handle, handle, index + 1u, handle);
     }
-    unlock();
+    lock_give(&vmm_lock);
     errno = kept;
 }
 
 static void hook_vmm_mapped(uint64_t address, uint64_t bytes, uint64_t handle)
 {
     int kept = errno;
-    lock();
+    lock_take(&vmm_lock);
     uint64_t physical = handle_get(&by_handle, handle);
     uint32_t index =
         physical && bytes ? free_row(&mappings, sizeof(struct mapping), mapping_is_free) : UINT32_MAX;
@@ -142,7 +130,7 @@ static void hook_vmm_mapped(uint64_t address, uint64_t bytes, uint64_t handle)
         physical_at((uint32_t)physical - 1)->mappings++;
         handle_put(&by_address, address, index + 1u, address);
     }
-    unlock();
+    lock_give(&vmm_lock);
     errno = kept;
 }
 
@@ -164,7 +152,7 @@ static void unmapped(struct record_call *call, uint64_t address, uint64_t bytes)
 {
     for (uint64_t end = address + bytes; address < end;) {
         struct record_storage ended;
-        lock();
+        lock_take(&vmm_lock);
         uint64_t index = handle_get(&by_address, address);
         struct mapping *mapping = index ? mapping_at((uint32_t)index - 1) : NULL;
         uint64_t next = mapping && mapping->bytes ? address + mapping->bytes : end;
@@ -175,7 +163,7 @@ static void unmapped(struct record_call *call, uint64_t address, uint64_t bytes)
             mapping->bytes = 0;
             handle_forget(&by_address, address);
         }
-        unlock();
+        lock_give(&vmm_lock);
         if (last && call) record_storage_end(call, &ended);
         address = next;
     }
@@ -215,18 +203,18 @@ CUresult hook_cuMemRelease(CUmemGenericAllocationHandle handle)
     bool recorded = record_enter_followed(&call, hook_api(HOOK_cuMemRelease, HOOK_GROUP_FREE)), last = false;
     int kept = errno;
     /* Before the call: after it the handle may be another thread's. */
-    lock();
+    lock_take(&vmm_lock);
     uint64_t index = handle_get(&by_handle, handle);
-    unlock();
+    lock_give(&vmm_lock);
     errno = kept;
     CUresult result = REAL(cuMemRelease)(handle);
     if (index && result == CUDA_SUCCESS) {
         kept = errno;
-        lock();
+        lock_take(&vmm_lock);
         struct physical *physical = physical_at((uint32_t)index - 1);
         if (physical->handles) physical->handles--;
         last = ends(recorded ? &call : NULL, (uint32_t)index - 1, &ended);
-        unlock();
+        lock_give(&vmm_lock);
         errno = kept;
     }
     if (!recorded) return result;

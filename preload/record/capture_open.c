@@ -10,7 +10,6 @@
 #include "preload/drain/state.h"
 #include "preload/drain/writer.h"
 #include "preload/limits.h"
-#include "preload/unnoticed.h"
 #include "preload/record/clock.h"
 #include "preload/record/device.h"
 #include "preload/record/live.h"
@@ -20,6 +19,7 @@
 #include "preload/record/stacks.h"
 #include "preload/record/write.h"
 #include "preload/say.h"
+#include "preload/signals.h"
 
 #define PAGE        4096u
 #define SLOTS_LIMIT (256u << 20)
@@ -295,7 +295,7 @@ static void begin_time(void)
 const char *session_open(const struct capture_request *request, const struct cap_region *region,
                          struct record_thread *thread)
 {
-    CANCEL_HELD;
+    SIGNALS_HELD;
     uint64_t begin = record_tick(), generation = ++generations;
     const char *wrong;
     int error;
@@ -317,7 +317,7 @@ const char *session_open(const struct capture_request *request, const struct cap
         return wrong;
     }
     writer_start();
-    if (request->synchronise) session.run.synchronised = record_synchronise && record_synchronise();
+    session.run.synchronised = request->synchronised;
     begin_time();
     record_device_reset(generation, &session.header->clock);
     session.generation = generation;
@@ -384,7 +384,6 @@ static bool close_one(const struct session_end *end, bool *stuck)
 
 bool session_close(const struct session_end *end)
 {
-    CANCEL_HELD;
     bool stuck, done = close_one(end, &stuck);
 
     /* Release: the session is put away before another one can begin. */

@@ -5,6 +5,7 @@
 #include "common/jsonl_text.h"
 #include "preload/record/record.h"
 #include "preload/record/session.h"
+#include "preload/signals.h"
 #include "preload/unnoticed.h"
 
 /* The open session is one of these; whoever makes it false ends it. */
@@ -55,34 +56,46 @@ enum capture_result capture_explicit_only(void)
     return state == SESSION_WAITING ? CAPTURE_DONE : refused(state);
 }
 
-static enum capture_result begin(const struct capture_request *request, struct record_thread *thread)
+static enum capture_result open_waiting(const struct capture_request *asked, struct record_thread *thread,
+                                        bool synchronised)
 {
+    SIGNALS_HELD;
     static const char nameless[] = "region";
-    const char *name = request->region ? request->region : nameless;
-    uint32_t state = explicit_state();
+    struct capture_request request = *asked;
+    const char *name = request.region ? request.region : nameless;
+    uint32_t state = SESSION_WAITING;
     struct cap_region region = {.outside = CAP_SPAN_ROOT,
                                 .source = CAP_SOURCE_API,
-                                .own = request->own_region,
+                                .own = request.own_region,
                                 .tid = thread_tid(thread)};
     const char *wrong;
 
-    if (state == SESSION_WAITING && !ring_peer(thread)) return fail(CAPTURE_IO, "no memory");
     /* Acquire: the session before has been put away. */
-    if (state != SESSION_WAITING ||
-        !atomic_compare_exchange_strong_explicit(&record_page->state, &state, SESSION_OPENING,
+    if (!atomic_compare_exchange_strong_explicit(&record_page->state, &state, SESSION_OPENING,
                                                  memory_order_acquire, memory_order_relaxed))
         return refused(state);
+    request.synchronised = synchronised;
     region.name = record_string(name, strlen(name));
     region.step = span_step(region.name);
     for (uint32_t i = 0; i < thread->peer->depth && i < CAP_ENCLOSING_MAX && !region.own; i++)
         region.enclosing[region.enclosing_count++] = thread->peer->stack[i].range.name;
-    wrong = session_open(request, &region, thread);
+    wrong = session_open(&request, &region, thread);
     if (wrong) {
         atomic_store_explicit(&record_page->state, SESSION_WAITING, memory_order_release);
         return fail(CAPTURE_IO, wrong);
     }
     atomic_store_explicit(&explicit_open, true, memory_order_release);
     return CAPTURE_DONE;
+}
+
+static enum capture_result begin(const struct capture_request *request, struct record_thread *thread)
+{
+    uint32_t state = explicit_state();
+
+    if (state != SESSION_WAITING) return refused(state);
+    if (!ring_peer(thread)) return fail(CAPTURE_IO, "no memory");
+    /* May take long: with the program's signals. */
+    return open_waiting(request, thread, record_synchronise && record_synchronise());
 }
 
 /* The calling thread is inside of a call of ours: nothing that we do is recorded. False: it is already. */
@@ -122,8 +135,17 @@ static void end_own(struct record_thread *thread, struct session_end *end)
     span_cut(thread, end->tick);
 }
 
-static enum capture_result close_session(const struct session_end *end)
+static enum capture_result close_session(struct record_thread *thread, struct session_end *end,
+                                         bool synchronised)
 {
+    SIGNALS_HELD;
+    uint32_t open = SESSION_OPEN;
+
+    end_own(thread, end);
+    if (!atomic_exchange(&explicit_open, false) ||
+        !atomic_compare_exchange_strong(&record_page->state, &open, SESSION_CLOSING))
+        return fail(CAPTURE_NONE, "another thread ends it, or the program does");
+    session.run.synchronised = synchronised;
     return session_close(end) ? CAPTURE_DONE
                               : fail(CAPTURE_IO, "the trace is not complete; cg-analyze recover makes it");
 }
@@ -132,7 +154,6 @@ enum capture_result capture_end(bool failed, const char *reason, char *path, siz
 {
     struct record_thread *thread = &record_self;
     struct session_end end = {.how = "session", .reason = failed ? reason : NULL};
-    uint32_t open = SESSION_OPEN;
     enum capture_result result;
     bool synchronised;
     CANCEL_HELD;
@@ -141,18 +162,11 @@ enum capture_result capture_end(bool failed, const char *reason, char *path, siz
     if (!capture_is_open()) return fail(CAPTURE_NONE, "no session of the program's own is open");
     if (!enter(thread, record_frame())) return fail(CAPTURE_BUSY, "called from inside another call");
     synchronised = session.run.synchronised && record_synchronise && record_synchronise();
-    end_own(thread, &end);
-    if (atomic_exchange(&explicit_open, false) &&
-        atomic_compare_exchange_strong(&record_page->state, &open, SESSION_CLOSING)) {
-        session.run.synchronised = synchronised;
-        result = close_session(&end);
-        if (path && size > 0) {
-            size_t length = strnlen(session.trace_path, size - 1);
-            memcpy(path, session.trace_path, length);
-            path[length] = '\0';
-        }
-    } else {
-        result = fail(CAPTURE_NONE, "another thread ends it, or the program does");
+    result = close_session(thread, &end, synchronised);
+    if (result != CAPTURE_NONE && path && size > 0) {
+        size_t length = strnlen(session.trace_path, size - 1);
+        memcpy(path, session.trace_path, length);
+        path[length] = '\0';
     }
     leave(thread);
     return result;

@@ -24,7 +24,7 @@ struct capture_request {
     const char *region;
     /* There is none such: the one span that record_span_measured() begins is the measured region. */
     bool own_region;
-    bool synchronise;      /* with the device at both ends, before the first and after the last time stamp */
+    bool synchronised;     /* with the device, before this; what the region ends with is then so too */
     unsigned phase;        /* enum cg_phase_setting */
     uint64_t capture_step; /* one-based; 0: the number of the session in the process */
     uint64_t warmup_steps; /* UINT64_MAX: capture_step - 1 */

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "preload/record/maps.h"
+#include "preload/record/owned.h"
 #include "preload/record/record.h"
 #include "preload/record/session.h"
+#include "preload/signals.h"
 
 static void enter_outside(struct record_call *call, uint16_t api, uintptr_t frame)
 {
@@ -72,6 +74,8 @@ bool record_is_still_inside(struct record_thread *thread, uintptr_t frame)
     if (!record_frame_is_gone(thread->busy ? thread->busy : at, frame)) return true;
     thread->busy = frame;
     atomic_signal_fence(memory_order_seq_cst);
+    owned_leave(thread);
+    signals_left();
     span_left(thread);
     ring_window_leave(peer);
     atomic_signal_fence(memory_order_seq_cst);

@@ -9,12 +9,13 @@
 
 #include "common/jsonl_text.h"
 #include "preload/drain/state.h"
-#include "preload/unnoticed.h"
 #include "preload/record/paths.h"
 #include "preload/record/record.h"
 #include "preload/record/region.h"
 #include "preload/record/session.h"
 #include "preload/say.h"
+#include "preload/signals.h"
+#include "preload/unnoticed.h"
 
 enum { EXIT_LIMIT_MS = 2000, PATIENCE_MS = 60000 };
 

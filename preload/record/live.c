@@ -6,7 +6,10 @@
 
 #include "preload/fetch.h"
 #include "preload/record/lock.h"
+#include "preload/record/owned.h"
 #include "preload/record/pages.h"
+#include "preload/record/session.h"
+#include "preload/signals.h"
 
 enum {
     SHARD_BITS = 6,
@@ -17,7 +20,8 @@ enum {
 };
 
 /* Open addressing, linear probing, deletion by shifting back (Knuth, TAOCP vol. 3, 6.4, algorithm R). An
- * empty slot has known == false. At most half full. */
+ * empty slot has known == false. At most half full. A thread may be taken away in the midst of a change
+ * (owned.h): no order of its steps loses another storage. */
 struct shard {
     _Atomic uint32_t lock;
     uint32_t used, slots;
@@ -117,20 +121,86 @@ static uint32_t probe(const struct shard *shard, uint64_t address)
     return i;
 }
 
-/* Room for one more. Called with the lock held; the lock is open while memory is fetched. */
-static bool make_room(struct shard *shard)
+enum { LAST_WORD = offsetof(struct record_storage, known) / sizeof(uint64_t) * sizeof(uint64_t) };
+_Static_assert(sizeof(struct record_storage) == LAST_WORD + sizeof(uint64_t), "known is in the last word");
+
+/* What is known of the slot is whole at each step. */
+static void fill_slot(struct record_storage *slot, const struct record_storage *storage)
 {
+    struct record_storage whole = *storage;
+
+    whole.known = true;
+    slot->known = false;
+    atomic_signal_fence(memory_order_seq_cst);
+    memcpy(slot, &whole, LAST_WORD);
+    atomic_signal_fence(memory_order_seq_cst);
+    memcpy((char *)slot + LAST_WORD, (const char *)&whole + LAST_WORD, sizeof(uint64_t));
+}
+
+/* A slot on the way of a probe may have become empty before its storage, or the next, was in it; and a
+ * storage that was moving be in two. Each goes to where a probe finds it, until none moves. */
+static bool settle_slot(struct shard *shard, uint32_t i)
+{
+    const struct record_storage *from = &shard->table[i];
+    uint32_t place = home(from->address, shard->slots);
+
+    while (place != i && shard->table[place].known && shard->table[place].address != from->address)
+        place = (place + 1) & (shard->slots - 1);
+    if (place == i) return false;
+    if (!shard->table[place].known) fill_slot(&shard->table[place], from);
+    atomic_signal_fence(memory_order_seq_cst);
+    shard->table[i].known = false;
+    return true;
+}
+
+static __attribute__((noinline, cold)) void repair(struct shard *shard)
+{
+    bool moved = shard->slots > 0;
+
+    while (moved) {
+        moved = false;
+        shard->used = 0;
+        for (uint32_t i = 0; i < shard->slots; i++) {
+            if (shard->table[i].known) moved |= settle_slot(shard, i);
+            shard->used += shard->table[i].known;
+        }
+    }
+}
+
+/* False: another thread has it and is away. */
+static bool hold(struct shard *shard)
+{
+    enum owned held = owned_take(&shard->lock);
+
+    if (unlikely(held == OWNED_AS_LEFT)) repair(shard);
+    return likely(held != OWNED_REFUSED);
+}
+
+static void let_go(struct shard *shard)
+{
+    owned_give(&shard->lock);
+}
+
+/* Called with the lock held; the lock is open while memory is fetched. False: there is none, and the lock is
+ * open. */
+static __attribute__((noinline)) bool grow(struct shard *shard)
+{
+    SIGNALS_HELD;
     int past = errno;
 
     while (!shard->table || (shard->used + 1) * 2 > shard->slots) {
         uint32_t slots = shard->table ? shard->slots * 2 : 1 << FIRST_BITS, old_slots;
         struct record_storage *table, *old;
 
-        lock_give(&shard->lock);
+        let_go(shard);
         table = make_table(slots);
         errno = past;
-        lock_take(&shard->lock);
         if (!table) return false;
+        if (!hold(shard)) {
+            drop_table(table, slots);
+            errno = past;
+            return false;
+        }
         old = shard->table;
         old_slots = shard->slots;
         if (old && old_slots >= slots) { /* another thread was faster */
@@ -150,6 +220,12 @@ static bool make_room(struct shard *shard)
     return true;
 }
 
+/* Room for one more, as grow(). */
+static inline bool make_room(struct shard *shard)
+{
+    return likely(shard->table && (shard->used + 1) * 2 <= shard->slots) || grow(shard);
+}
+
 static void take_slot(struct shard *shard, uint32_t hole)
 {
     uint32_t mask = shard->slots - 1;
@@ -158,7 +234,8 @@ static void take_slot(struct shard *shard, uint32_t hole)
         uint32_t from_home = (i - home(shard->table[i].address, shard->slots)) & mask;
 
         if (from_home < ((i - hole) & mask)) continue;
-        shard->table[hole] = shard->table[i];
+        fill_slot(&shard->table[hole], &shard->table[i]);
+        atomic_signal_fence(memory_order_seq_cst);
         hole = i;
     }
     shard->table[hole].known = false;
@@ -179,21 +256,16 @@ void live_expect(uint64_t address)
 bool live_add(const struct record_storage *storage, struct record_storage *past)
 {
     struct shard *shard = shard_of(storage->address);
-    bool room;
+    struct record_storage *slot;
 
     past->known = false;
-    lock_take(&shard->lock);
-    room = make_room(shard);
-    if (room) {
-        struct record_storage *slot = &shard->table[probe(shard, storage->address)];
-
-        *past = *slot;
-        shard->used += !slot->known;
-        *slot = *storage;
-        slot->known = true;
-    }
-    lock_give(&shard->lock);
-    return room;
+    if (!hold(shard) || !make_room(shard)) return false;
+    slot = &shard->table[probe(shard, storage->address)];
+    *past = *slot;
+    shard->used += !slot->known;
+    fill_slot(slot, storage);
+    let_go(shard);
+    return true;
 }
 
 bool live_take(uint64_t address, struct record_storage *storage)
@@ -201,7 +273,7 @@ bool live_take(uint64_t address, struct record_storage *storage)
     struct shard *shard = shard_of(address);
 
     storage->known = false;
-    lock_take(&shard->lock);
+    if (!hold(shard)) return false;
     if (shard->table) {
         uint32_t i = probe(shard, address);
 
@@ -210,7 +282,7 @@ bool live_take(uint64_t address, struct record_storage *storage)
             take_slot(shard, i);
         }
     }
-    lock_give(&shard->lock);
+    let_go(shard);
     return storage->known;
 }
 
@@ -221,7 +293,7 @@ unsigned live_take_owner(uint64_t owner, struct record_storage *storages, unsign
     for (unsigned s = 0; s < SHARDS && taken < limit; s++) {
         struct shard *shard = &shards[s];
 
-        lock_take(&shard->lock);
+        if (!hold(shard)) continue;
         for (uint32_t i = 0; i < shard->slots && taken < limit;) {
             if (shard->table[i].known && shard->table[i].owner == owner) {
                 storages[taken++] = shard->table[i];
@@ -230,7 +302,7 @@ unsigned live_take_owner(uint64_t owner, struct record_storage *storages, unsign
                 i++;
             }
         }
-        lock_give(&shard->lock);
+        let_go(shard);
     }
     return taken;
 }
@@ -247,7 +319,8 @@ static size_t copies_bytes(size_t room)
     return room * sizeof(struct record_storage);
 }
 
-/* Room for what the shard holds. Called with the lock held; it is open while memory is fetched. */
+/* Room for what the shard holds. Called with the lock held, which is open while memory is fetched. False:
+ * there is none, or the shard is not to be had any more; and the lock is open. */
 static bool make_copies(struct shard *shard, struct copies *copies)
 {
     while (copies->room < copies->count + shard->used) {
@@ -256,26 +329,28 @@ static bool make_copies(struct shard *shard, struct copies *copies)
 
         while (room < copies->count + shard->used)
             room *= 2;
-        lock_give(&shard->lock);
+        let_go(shard);
         more =
             copies->storages
                 ? mremap(copies->storages, copies_bytes(copies->room), copies_bytes(room), MREMAP_MAYMOVE)
                 : mmap(NULL, copies_bytes(room), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        lock_take(&shard->lock);
         if (more == MAP_FAILED) return false;
         copies->storages = more;
         copies->room = room;
+        if (!hold(shard)) return false;
     }
     return true;
 }
 
 static bool claim_shard(struct shard *shard, uint64_t generation, struct copies *copies)
 {
-    bool room;
-
-    lock_take(&shard->lock);
-    room = make_copies(shard, copies);
-    for (uint32_t i = 0; room && i < shard->slots; i++) {
+    if (!hold(shard)) {
+        /* Its storages begin in no trace. record_gap() counts for an open session alone. */
+        atomic_fetch_add_explicit(&session.header->gaps[CAP_GAP_UNKNOWN_FREE], 1, memory_order_relaxed);
+        return true;
+    }
+    if (!make_copies(shard, copies)) return false;
+    for (uint32_t i = 0; i < shard->slots; i++) {
         struct record_storage *storage = &shard->table[i];
 
         if (!storage->known) continue;
@@ -283,8 +358,8 @@ static bool claim_shard(struct shard *shard, uint64_t generation, struct copies 
         // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is room for each that is known
         copies->storages[copies->count++] = *storage;
     }
-    lock_give(&shard->lock);
-    return room;
+    let_go(shard);
+    return true;
 }
 
 static void sift(struct record_storage *storages, size_t at, size_t count)

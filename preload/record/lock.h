@@ -1,15 +1,18 @@
-/* A lock of 32 bits: spins shortly, then sleeps in the kernel. Never taken on the hot path, never held across
- * a call into the driver or the program. Stands in the page that a forked child finds zeroed. */
+/* A lock of 32 bits: spins shortly, then sleeps in the kernel. Signals are held back while it is held, so
+ * never on the hot path (owned.h is for that), and never across a call into the program. Most stand in the
+ * page that a forked child finds zeroed. */
 #ifndef CGTRACE_PRELOAD_RECORD_LOCK_H
 #define CGTRACE_PRELOAD_RECORD_LOCK_H
 
 #include <linux/futex.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "preload/signals.h"
 #include "preload/unnoticed.h"
 
 static inline void cpu_relax(void)
@@ -37,14 +40,21 @@ static inline void futex_wake(_Atomic uint32_t *word, int count)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
+static inline bool lock_is_had(_Atomic uint32_t *lock)
+{
+    uint32_t open = 0;
+
+    /* Acquire: what the last holder stored under the lock is seen. */
+    return atomic_compare_exchange_strong_explicit(lock, &open, 1, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
 /* 0 open, 1 held, 2 held and waited for (Drepper, "Futexes Are Tricky", 2011, mutex 2). */
 static inline void lock_take(_Atomic uint32_t *lock)
 {
+    signals_hold();
     for (int i = 0; i < 200; i++) {
-        uint32_t open = 0;
-        /* Acquire: what the last holder stored under the lock is seen. */
-        if (atomic_compare_exchange_weak_explicit(lock, &open, 1, memory_order_acquire, memory_order_relaxed))
-            return;
+        if (lock_is_had(lock)) return;
         cpu_relax();
     }
     /* Looks again after a while: a wake-up that the kernel refuses (a filter of system calls) must not leave
@@ -53,10 +63,22 @@ static inline void lock_take(_Atomic uint32_t *lock)
         futex_wait(lock, 2, 20 * 1000 * 1000);
 }
 
+/* Without waiting; false: another thread has it. */
+static inline bool lock_try(_Atomic uint32_t *lock)
+{
+    bool had;
+
+    signals_hold();
+    had = lock_is_had(lock);
+    if (!had) signals_release();
+    return had;
+}
+
 static inline void lock_give(_Atomic uint32_t *lock)
 {
     /* Release: what was stored under the lock comes before its opening. */
     if (atomic_exchange_explicit(lock, 0, memory_order_release) == 2) futex_wake(lock, 1);
+    signals_release();
 }
 
 #endif

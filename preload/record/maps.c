@@ -4,13 +4,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "preload/unnoticed.h"
+#include "preload/signals.h"
 
 /* "begin-end rights offset device inode      name", numbers but the inode in hexadecimal (proc(5)). */
 static struct mapping parse(const char *line, size_t length)
 {
     enum { FIELDS = 5 };
-    struct mapping mapping = {0, 0, line + length, 0};
+    struct mapping mapping = {.name = line + length};
     uintptr_t *bounds[2] = {&mapping.begin, &mapping.end};
     size_t at = 0;
 
@@ -32,10 +32,11 @@ static struct mapping parse(const char *line, size_t length)
 
 bool maps_find(uintptr_t address, char *buffer, size_t size, struct mapping *mapping)
 {
+    uintptr_t before = 0;
     size_t used = 0;
     ssize_t got;
     bool found = false;
-    CANCEL_HELD;
+    SIGNALS_HELD;
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
     while (fd >= 0 && !found && (got = read(fd, buffer + used, size - used)) > 0) {
@@ -44,6 +45,8 @@ bool maps_find(uintptr_t address, char *buffer, size_t size, struct mapping *map
         used += (size_t)got;
         while (!found && (feed = memchr(line, '\n', used - (size_t)(line - buffer))) != NULL) {
             *mapping = parse(line, (size_t)(feed - line));
+            mapping->before = before;
+            before = mapping->end;
             found = address >= mapping->begin && address < mapping->end;
             line = feed + 1;
         }

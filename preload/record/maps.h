@@ -9,6 +9,7 @@
 
 struct mapping {
     uintptr_t begin, end;
+    uintptr_t before; /* end of the mapping below it; 0: there is none */
     const char *name; /* a path, "[stack]" and the like; in the buffer, of name_length bytes, not ended;
                          empty: none */
     size_t name_length;

@@ -10,10 +10,10 @@
 
 #include "common/symbols.h"
 #include "preload/objects.h"
-#include "preload/unnoticed.h"
 #include "preload/record/lock.h"
 #include "preload/record/maps.h"
 #include "preload/record/ring.h"
+#include "preload/signals.h"
 
 enum { PATHS_BYTES = 512 << 10 };
 
@@ -179,7 +179,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *argument)
 
 bool modules_refresh(bool *used_gone)
 {
-    CANCEL_HELD; /* the loader's lock is held while the modules are looked at */
+    SIGNALS_HELD; /* the loader's lock is held while the modules are looked at */
     struct look look = {.first = true};
     uint32_t before = atomic_load_explicit(&module_count, memory_order_acquire);
     int stopped = objects_look(look_at, &look);

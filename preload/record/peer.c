@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "preload/record/lock.h"
+#include "preload/record/owned.h"
 #include "preload/record/session.h"
 #include "preload/record/ring.h"
 #include "preload/unnoticed.h"
@@ -54,14 +54,15 @@ bool peer_take(struct record_thread *thread)
         peer = peer->next;
     if (!peer) peer = make();
     if (peer) {
-        lock_take(&peer->lock);
+        bool held = peer_hold(peer);
+
         peer->tid = (int32_t)gettid();
         peer->ours = thread->ours;
         peer->depth = 0;
         peer->generation = 0;
         /* Its frames were of another thread's stack. */
         peer->last_stack.frames[0].count = peer->last_stack.frames[1].count = 0;
-        lock_give(&peer->lock);
+        if (held) peer_let_go(peer);
         thread->peer = peer;
     }
     lock_give(&record_page->peers_lock);
@@ -71,14 +72,15 @@ bool peer_take(struct record_thread *thread)
 void peer_give(struct record_thread *thread)
 {
     struct record_peer *peer = thread->peer;
+    bool held;
 
     thread->peer = &record_nobody;
     if (peer == &record_nobody) return;
     lock_take(&record_page->peers_lock);
-    lock_take(&peer->lock);
+    held = peer_hold(peer);
     peer->tid = 0;
     peer->depth = 0;
-    lock_give(&peer->lock);
+    if (held) peer_let_go(peer);
     atomic_store_explicit(&peer->at, RECORD_AT_NOTHING, memory_order_release);
     lock_give(&record_page->peers_lock);
 }
@@ -120,9 +122,15 @@ static bool is_gone(int32_t tid)
  * before. */
 static void look_at(struct record_peer *peer)
 {
-    lock_take(&peer->lock);
-    if (peer->tid && is_gone(peer->tid)) peer->tid = 0;
+    bool held = peer_hold(peer);
+
     cursor.depth = cursor.at = 0;
+    if (!held) {
+        /* What it has open cannot be told. record_gap() counts for an open session alone. */
+        atomic_fetch_add_explicit(&session.header->gaps[CAP_GAP_ABANDONED], 1, memory_order_relaxed);
+        return;
+    }
+    if (peer->tid && is_gone(peer->tid)) peer->tid = 0;
     cursor.parent = session.region.outside;
     cursor.tid = peer->tid;
     /* Acquire: what the thread stored into its stack in a session before. */
@@ -131,7 +139,7 @@ static void look_at(struct record_peer *peer)
         cursor.depth = peer->depth;
         memcpy(cursor.stack, peer->stack, cursor.depth * sizeof *cursor.stack);
     }
-    lock_give(&peer->lock);
+    peer_let_go(peer);
 }
 
 uint64_t peers_stack_ticks(void)

@@ -1,4 +1,3 @@
-#include "preload/unnoticed.h"
 #include "preload/record/region.h"
 
 #include <errno.h>
@@ -7,6 +6,7 @@
 #include "preload/record/capture_session.h"
 #include "preload/record/session.h"
 #include "preload/say.h"
+#include "preload/signals.h"
 
 enum { THREAD_LIMIT_MS = 2000 };
 
@@ -63,13 +63,13 @@ static void fill_enclosing(struct cap_region *region, const struct record_peer *
 }
 
 static void open_region(struct record_call *call, enum cap_span_source source,
-                        const struct record_range *what, uint64_t range, uint64_t occurrence)
+                        const struct record_range *what, uint64_t range, uint64_t occurrence,
+                        bool synchronised)
 {
     struct record_thread *thread = call->thread;
     uint32_t waiting = SESSION_WAITING, depth = thread->peer->depth, around = range ? depth : depth - 1;
-    bool start = session.settings.sync == CG_SYNC_BOTH || session.settings.sync == CG_SYNC_START;
     const struct capture_request request = {
-        .synchronise = start, .capture_step = occurrence, .warmup_steps = UINT64_MAX};
+        .synchronised = synchronised, .capture_step = occurrence, .warmup_steps = UINT64_MAX};
     struct cap_region region = {.name = what->name,
                                 .domain = what->domain,
                                 .tid = thread_tid(thread),
@@ -77,7 +77,6 @@ static void open_region(struct record_call *call, enum cap_span_source source,
                                 .step = span_step(what->name),
                                 .source = (uint8_t)source};
     const char *wrong;
-    CANCEL_HELD;
 
     /* Acquire: the session before has been put away. */
     if (!atomic_compare_exchange_strong_explicit(&record_page->state, &waiting, SESSION_OPENING,
@@ -94,14 +93,26 @@ static void open_region(struct record_call *call, enum cap_span_source source,
     thread->region_here = !range;
 }
 
+static bool synchronised_start(void)
+{
+    CANCEL_HELD;
+
+    if (session.settings.sync != CG_SYNC_BOTH && session.settings.sync != CG_SYNC_START) return false;
+    return record_synchronise && record_synchronise();
+}
+
 void region_met(struct record_call *call, enum cap_span_source source, const struct record_range *what,
                 uint64_t range)
 {
     uint64_t occurrence = atomic_fetch_add_explicit(&occurrences, 1, memory_order_relaxed) + 1;
     int past = errno;
 
-    if (call->outside && is_selected(occurrence)) {
-        if (ring_peer(call->thread)) open_region(call, source, what, range, occurrence);
+    if (call->outside && is_selected(occurrence) && ring_peer(call->thread) &&
+        atomic_load_explicit(&record_page->state, memory_order_relaxed) == SESSION_WAITING) {
+        bool synchronised = synchronised_start(); /* may take long: with the program's signals */
+        SIGNALS_HELD;
+
+        open_region(call, source, what, range, occurrence, synchronised);
     }
     errno = past;
 }
@@ -129,17 +140,19 @@ static void close_region(const struct session_end *end)
 
 static bool synchronised_end(void)
 {
+    CANCEL_HELD;
+
     if (session.settings.sync != CG_SYNC_BOTH && session.settings.sync != CG_SYNC_END) return false;
     return record_synchronise && record_synchronise();
 }
 
 void region_ends(struct record_call *call)
 {
-    CANCEL_HELD;
     struct session_end end = {.how = "region"};
     struct record_thread *thread = call->thread;
     int past = errno;
     bool synchronised = synchronised_end();
+    SIGNALS_HELD;
 
     if (thread->region_here || thread_tid(thread) == session.region.tid) {
         end.tick = record_tick();
@@ -160,6 +173,7 @@ void region_thread_ends(struct record_thread *thread)
     if (!thread->region_here ||
         thread->generation != atomic_load_explicit(&record_page->generation, memory_order_relaxed))
         return;
+    SIGNALS_HELD;
     thread->busy = record_frame();
     if (begin_closing()) {
         session.run.synchronised = false;

@@ -174,6 +174,7 @@ struct record_thread {
     struct record_beyond {
         uint32_t stack, count;
     } beyond[RECORD_BEYOND_MAX];
+    _Atomic uint32_t *volatile holds; /* owned.h: the lock that it has, or is about to have; NULL: none */
 };
 extern HIDDEN __thread struct record_thread record_self __attribute__((tls_model("initial-exec")));
 

@@ -8,12 +8,14 @@
 #include <sys/prctl.h>
 
 #include "preload/drain/writer.h"
-#include "preload/unnoticed.h"
 #include "preload/record/lock.h"
 #include "preload/record/pages.h"
 #include "preload/record/record.h"
+#include "preload/record/owned.h"
 #include "preload/record/region.h"
 #include "preload/record/session.h"
+#include "preload/signals.h"
+#include "preload/unnoticed.h"
 
 enum {
     SMALLEST_RING = 64 << 10,
@@ -50,6 +52,7 @@ static void thread_ended(void *self)
         errno = past;
         return;
     }
+    owned_leave(thread);
     region_thread_ends(thread);
     if (thread->generation == atomic_load_explicit(&record_page->generation, memory_order_relaxed))
         ring_retire(thread);
@@ -191,7 +194,6 @@ static void await_progress(uint32_t progress)
     atomic_fetch_sub_explicit(&record_page->waiters, 1, memory_order_relaxed);
 }
 
-/* *open: the session still is. False: no ring. */
 static bool take_ring(struct record_thread *thread, uint64_t generation, bool opener, bool *open)
 {
     int64_t index = -1;
@@ -217,20 +219,6 @@ static bool ring_to_come(void)
     return false;
 }
 
-/* Where nothing is dropped: waits while there is a ring to come. As take_ring(); not for the writer's own
- * thread, nor before there is a writer. */
-static bool wait_for_ring(struct record_thread *thread, uint64_t generation, bool *open)
-{
-    for (;;) {
-        uint32_t progress = atomic_load_explicit(&record_page->progress, memory_order_acquire);
-
-        if (take_ring(thread, generation, false, open)) return true;
-        if (!*open || session.writer_failed || !ring_to_come()) return false;
-        writer_wake();
-        await_progress(progress);
-    }
-}
-
 /* Should the kernel refuse its part in a session that has begun, what is open then is left where it is
  * (fence_all()). */
 static bool plain_calls(void)
@@ -238,27 +226,50 @@ static bool plain_calls(void)
     return record_tsc && !record_fences && session.families & CG_RECORD_SPAN;
 }
 
-bool ring_acquire(struct record_thread *thread, uint64_t generation, bool opener)
+/* *open: the session still is. False: no ring. */
+static bool join_with_ring(struct record_thread *thread, uint64_t generation, bool opener, bool *open)
 {
-    CANCEL_HELD;
-    bool open;
+    SIGNALS_HELD;
+    bool held;
 
-    if (!ring_peer(thread)) return false;
-    if (!take_ring(thread, generation, opener, &open) &&
-        !(session.settings.overflow == CG_OVERFLOW_BLOCK && !opener && !thread->ours &&
-          wait_for_ring(thread, generation, &open))) {
-        if (!open) return false;
-        atomic_fetch_add_explicit(&session.header->lost_without_ring, 1, memory_order_relaxed);
-        writer_wake(); /* it may find one */
-        return false;
-    }
-    lock_take(&thread->peer->lock);
+    if (!take_ring(thread, generation, opener, open)) return false;
+    held = peer_hold(thread->peer);
     thread->peer->generation = generation;
-    lock_give(&thread->peer->lock);
+    if (held) peer_let_go(thread->peer);
     thread->generation = generation;
     thread->plain = plain_calls() ? generation : RECORD_GENERATION_THREAD;
     span_join(thread, opener);
     return true;
+}
+
+/* Where nothing is dropped: waits while there is a ring to come. As join_with_ring(); not for the writer's
+ * own thread, nor before there is a writer. */
+static bool wait_for_ring(struct record_thread *thread, uint64_t generation, bool *open)
+{
+    for (;;) {
+        uint32_t progress = atomic_load_explicit(&record_page->progress, memory_order_acquire);
+
+        if (join_with_ring(thread, generation, false, open)) return true;
+        if (!*open || session.writer_failed || !ring_to_come()) return false;
+        writer_wake();
+        await_progress(progress);
+    }
+}
+
+bool ring_acquire(struct record_thread *thread, uint64_t generation, bool opener)
+{
+    bool open;
+
+    if (!ring_peer(thread)) return false;
+    if (join_with_ring(thread, generation, opener, &open) ||
+        (session.settings.overflow == CG_OVERFLOW_BLOCK && !opener && !thread->ours &&
+         wait_for_ring(thread, generation, &open)))
+        return true;
+    if (open) {
+        atomic_fetch_add_explicit(&session.header->lost_without_ring, 1, memory_order_relaxed);
+        writer_wake(); /* it may find one */
+    }
+    return false;
 }
 
 void ring_retire(struct record_thread *thread)
@@ -326,11 +337,10 @@ static bool wait_for_peer(struct record_peer *peer, uint64_t *rest_ns)
  * earlier one for good (record_is_still_inside()). Who opened its window in time had joined before. */
 static bool has_joined(struct record_peer *peer, uint64_t generation)
 {
-    bool joined;
+    bool joined, held = peer_hold(peer);
 
-    lock_take(&peer->lock);
-    joined = peer->generation == generation;
-    lock_give(&peer->lock);
+    joined = !held || peer->generation == generation;
+    if (held) peer_let_go(peer);
     return joined;
 }
 

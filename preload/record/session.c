@@ -1,5 +1,4 @@
 /* The states of a process: nothing met, waiting, a session open, over. */
-#include "preload/unnoticed.h"
 #include "preload/record/session.h"
 
 #include <dlfcn.h>
@@ -20,6 +19,7 @@
 #include "preload/record/region.h"
 #include "preload/record/stacks.h"
 #include "preload/say.h"
+#include "preload/signals.h"
 
 #define PAGE 4096u
 /* A session takes about 60 MiB of address space at once. Where a limit leaves less than this, the program may
@@ -102,7 +102,7 @@ static uint32_t leave_closed(bool opens)
 
 uint32_t session_first(bool opens)
 {
-    CANCEL_HELD;
+    SIGNALS_HELD;
     uint32_t state;
 
     session_load();

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/event_table.h"
-#include "preload/record/lock.h"
+#include "preload/record/owned.h"
 #include "preload/record/record.h"
 #include "preload/record/region.h"
 #include "preload/record/session.h"
@@ -234,6 +234,7 @@ static void end_at(struct record_thread *thread, uint32_t at, uint64_t tick)
 static void place(struct record_call *call, struct record_open_span *open)
 {
     struct record_thread *thread = call->thread;
+    bool held;
 
     if (likely(!call->outside)) {
         begin_entry(thread, open, call->begin, 0, 0);
@@ -245,9 +246,9 @@ static void place(struct record_call *call, struct record_open_span *open)
     open->inside = thread->base;
     open->step = open->own_step ? open->own_step : (uint8_t)thread->step;
     thread->step = open->step;
-    lock_take(&thread->peer->lock);
+    held = peer_hold(thread->peer);
     thread->peer->depth++;
-    lock_give(&thread->peer->lock);
+    if (held) peer_let_go(thread->peer);
 }
 
 /* The range by its place on the stack: what the caller put together need not be in memory then. */
@@ -259,21 +260,31 @@ static __attribute__((noinline, cold)) void meet_region(struct record_call *call
     region_met(call, (enum cap_span_source)open->source, &range, 0);
 }
 
-void span_take_out(struct record_thread *thread, uint32_t at)
+/* The entries inside of the one at `at` move down, and their steps are what is around them now. */
+static void move_down(struct record_peer *peer, uint32_t at)
 {
-    struct record_peer *peer = thread->peer;
     uint8_t step = at ? peer->stack[at - 1].step : 0;
 
-    lock_take(&peer->lock);
     memmove(&peer->stack[at], &peer->stack[at + 1], (peer->depth - at - 1) * sizeof *peer->stack);
-    peer->depth--;
-    for (uint32_t i = at; i < peer->depth; i++) {
+    for (uint32_t i = at; i + 1 < peer->depth; i++) {
         step = peer->stack[i].own_step ? peer->stack[i].own_step : step;
         peer->stack[i].step = step;
     }
-    lock_give(&peer->lock);
-    thread->step = step;
+}
+
+void span_take_out(struct record_thread *thread, uint32_t at)
+{
+    struct record_peer *peer = thread->peer;
+    bool inner = at + 1 < peer->depth, held;
+
+    if (unlikely(inner)) signals_hold();
+    held = peer_hold(peer);
+    if (unlikely(inner)) move_down(peer, at);
+    peer->depth--;
+    if (held) peer_let_go(peer);
+    thread->step = peer->depth ? peer->stack[peer->depth - 1].step : 0;
     if (at < thread->around) thread->around--;
+    if (unlikely(inner)) signals_release();
 }
 
 /* Ends an entry that is no span of the trace: of no session's, around the region, or the region itself. */

@@ -14,15 +14,14 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "preload/objects.h"
 #include "preload/record/cfi.h"
+#include "preload/record/own_stack.h"
 #include "preload/record/ring.h"
-#include "preload/unnoticed.h"
 
 /* Of the ABI (unwind.h). */
 struct context;
@@ -79,36 +78,21 @@ static int add(struct context *context, void *argument)
     return GO_ON;
 }
 
-/* The stack that the thread was given; empty where libc does not tell (no /proc). */
-static _Thread_local struct {
-    uintptr_t low, bytes;
-    bool known;
-} own_stack;
+static _Thread_local struct own_stack own_stack;
+static _Thread_local bool own_stack_known;
 
 __attribute__((cold, noinline)) static void learn_own_stack(void)
 {
-    pthread_attr_t attributes;
-    void *low;
-    size_t bytes;
-    CANCEL_HELD; /* of the first thread it reads a file */
-    ERRNO_KEPT;
-
-    own_stack.known = true;
-    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
-        if (pthread_attr_getstack(&attributes, &low, &bytes) == 0) {
-            own_stack.low = (uintptr_t)low;
-            own_stack.bytes = bytes;
-        }
-        pthread_attr_destroy(&attributes);
-    }
+    own_stack = own_stack_find();
+    own_stack_known = true;
 }
 
-/* A thread's own stack ends where libc says that it does. One that the program has made may end with anything
+/* A thread's own stack ends where its first frame is. One that the program has made may end with anything
  * for a return address, which leads beyond the stack; and libgcc reads what lies at an address that it does
  * not know, to see whether it is a signal's frame. */
 static bool on_own_stack(void)
 {
-    if (unlikely(!own_stack.known)) learn_own_stack();
+    if (unlikely(!own_stack_known)) learn_own_stack();
     return (uintptr_t)__builtin_frame_address(0) - own_stack.low < own_stack.bytes;
 }
 
@@ -135,12 +119,11 @@ static uint64_t read_rule(uintptr_t address, bool *read)
 {
     struct bases bases;
     const void *entry;
-    sigset_t past;
 
-    *read = !looks_at_objects || objects_hold(&past);
+    *read = !looks_at_objects || objects_hold();
     if (!*read) return 0;
     entry = find_entry((void *)address, &bases);
-    if (looks_at_objects) objects_release(&past);
+    if (looks_at_objects) objects_release();
     return packed(entry ? cfi_rule_at(entry, (uintptr_t)bases.function, address)
                         : (struct cfi_rule){.kind = CFI_END});
 }
@@ -237,7 +220,6 @@ int unwind_stack(struct unwind_last *last, int limit, bool steady, const uintptr
 {
     struct unwind_frames *before = &last->frames[last->current], *next = &last->frames[last->current ^= 1];
     struct trace trace = {next->addresses, 0, limit < UNWIND_MAX ? limit : UNWIND_MAX};
-    sigset_t past;
     int count;
 
     *addresses = next->addresses;
@@ -248,8 +230,8 @@ int unwind_stack(struct unwind_last *last, int limit, bool steady, const uintptr
     count = steady && find_entry ? walk(before, next, trace.limit) : -1;
     if (count >= 0) return count;
     next->count = 0;
-    if (!backtrace_of || (looks_at_objects && !objects_hold(&past))) return 0;
+    if (!backtrace_of || (looks_at_objects && !objects_hold())) return 0;
     backtrace_of(add, &trace);
-    if (looks_at_objects) objects_release(&past);
+    if (looks_at_objects) objects_release();
     return trace.count;
 }

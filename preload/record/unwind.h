@@ -36,7 +36,7 @@ const char *unwind_name(void);
 /* The return addresses, innermost first, at most limit of them (and UNWIND_MAX); returns how many. They stand
  * in *last, until the next call with it, which is the calling thread's alone. Calls of this library come
  * first. None on a stack that the program has made itself (a coroutine's, an alternate signal stack). The
- * first call of a thread asks libc for the thread's stack, which allocates from the heap.
+ * first call of a thread reads the list of mappings (own_stack.h). Allocates nothing.
  * steady: no code is being unloaded, so that what was learned of addresses holds. */
 int unwind_stack(struct unwind_last *last, int limit, bool steady, const uintptr_t **addresses);
 

@@ -1,6 +1,6 @@
 # Tests of look-ups and hooks: the hooks with a recorder that only writes down what it is told, a driver that does nothing, programs.
 RESOLVE_DIR := $(BUILD)/tests/resolve
-RESOLVE_PIC := $(call pics,$(sort $(filter-out preload/hooks/nvtx%,$(wildcard preload/resolve/*.c preload/hooks/*.c preload/resolve/*.S))) preload/objects.c tests/resolve/record_log.c)
+RESOLVE_PIC := $(call pics,$(sort $(filter-out preload/hooks/nvtx%,$(wildcard preload/resolve/*.c preload/hooks/*.c preload/resolve/*.S))) preload/objects.c preload/signals.c tests/resolve/record_log.c)
 $(RESOLVE_PIC): $(BUILD)/gen/cuda_undef.h
 $(RESOLVE_DIR)/libhooks.so: $(RESOLVE_PIC) preload/libcgtrace.map
 	@mkdir -p $(@D)

@@ -27,7 +27,8 @@ TEST_TARGETS += $(STACKS_DIR)/inlined
 # The recorder's walk itself, in programs whose frames are of many kinds.
 $(STACKS_DIR)/walks: OPT_STACKS := -O2 -g -fomit-frame-pointer
 $(STACKS_DIR)/walks_framed: OPT_STACKS := -O1 -g -fno-omit-frame-pointer
-$(STACKS_DIR)/walks $(STACKS_DIR)/walks_framed: tests/stacks/walks.c preload/record/unwind.c preload/record/cfi.c preload/objects.c
+WALKS_SRC := tests/stacks/walks.c $(addprefix preload/,record/cfi.c record/own_stack.c record/maps.c objects.c signals.c)
+$(STACKS_DIR)/walks $(STACKS_DIR)/walks_framed: $(WALKS_SRC) preload/record/unwind.c
 	@mkdir -p $(@D)
-	$(call say,LINK)$(CC) $(STACKS_FLAGS) $(OPT_STACKS) $(SANITIZE) $(LDFLAGS) -o $@ tests/stacks/walks.c preload/record/cfi.c preload/objects.c -ldl -lpthread
+	$(call say,LINK)$(CC) $(STACKS_FLAGS) $(OPT_STACKS) $(SANITIZE) $(LDFLAGS) -o $@ $(WALKS_SRC) -ldl -lpthread
 TEST_TARGETS += $(STACKS_DIR)/walks $(STACKS_DIR)/walks_framed

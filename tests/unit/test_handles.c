@@ -3,8 +3,9 @@
 
 /* The hooks' own table, without the hooks. */
 #include "preload/hooks/handles.c"
+#include "preload/signals.c"
 
-static struct handle_map map = {.lock = ATOMIC_FLAG_INIT};
+static struct handle_map map;
 
 static void values_come_back(void **state)
 {

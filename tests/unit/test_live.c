@@ -3,6 +3,11 @@
 
 /* The recorder's own table, without the recorder. */
 #include "preload/record/live.c"
+#include "preload/record/owned.c"
+#include "preload/signals.c"
+
+struct session session;
+__thread struct record_thread record_self __attribute__((tls_model("initial-exec")));
 
 static struct record_storage storage_at(uint64_t address, uint64_t number)
 {
