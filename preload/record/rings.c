@@ -48,6 +48,8 @@ static void thread_ended(void *self)
     struct record_thread *thread = self;
     int past = errno;
 
+    /* By a handler that ended it, or cancelled, in the midst of a call. */
+    if (record_is_inside(thread)) record_is_still_inside(thread, record_frame());
     if (++thread->ends < LAST_ROUND && pthread_setspecific(thread_key, thread) == 0) {
         errno = past;
         return;

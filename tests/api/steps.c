@@ -11,15 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ucontext.h>
 
 #include "preload/cgtrace.h"
 
 #if defined(__x86_64__)
-enum { TRAP_FLAG = 0x100, OTHERS = 64, OTHER_BYTES = 20, STEPS_MAX = 5000 };
+#include "tests/api/stepping.h"
+
+enum { OTHERS = 64, OTHER_BYTES = 20, STEPS_MAX = 5000 };
 
 static volatile int seen, stop_at;
-static volatile uintptr_t library, library_end;
 static bool jumps;
 static sigjmp_buf out;
 static double value;
@@ -35,11 +35,10 @@ static void scalar(const char *label)
 static void handler(int number, siginfo_t *info, void *argument)
 {
     greg_t *registers = ((ucontext_t *)argument)->uc_mcontext.gregs;
-    uintptr_t at = (uintptr_t)registers[REG_RIP];
     cgtrace_span span;
 
     (void)number, (void)info;
-    if (at < library || at >= library_end || seen++ < stop_at) return;
+    if (!in_library(registers) || seen++ < stop_at) return;
     registers[REG_EFL] &= ~(greg_t)TRAP_FLAG;
     if (jumps) siglongjmp(out, 1);
     for (int i = 0; i < OTHERS; i++)
@@ -47,16 +46,6 @@ static void handler(int number, siginfo_t *info, void *argument)
     span = cgtrace_span_begin("handler");
     if (span > 0) cgtrace_span_end(span);
 }
-
-/* From here on, up to the next one, the processor steps. The words below the stack pointer are the
- * compiler's.
- */
-#define STEPPING(instruction)                                                                                \
-    __asm__ volatile("leaq -128(%%rsp), %%rsp\n\tpushfq\n\t" instruction ", (%%rsp)\n\tpopfq\n\t"            \
-                     "leaq 128(%%rsp), %%rsp" ::                                                             \
-                         : "memory", "cc")
-#define START() STEPPING("orq $0x100")
-#define STOP()  STEPPING("andq $~0x100")
 
 static volatile cgtrace_span victim;
 
@@ -90,20 +79,6 @@ __attribute__((noinline)) static void interrupted(const char *what)
         STOP();
         nvtxRangePop();
     }
-}
-
-static void find_library(void)
-{
-    FILE *maps = fopen("/proc/self/maps", "r");
-    char line[1024];
-    unsigned long begin, end;
-
-    while (maps && fgets(line, sizeof line, maps)) {
-        if (!strstr(line, "libcgtrace") || sscanf(line, "%lx-%lx", &begin, &end) != 2) continue;
-        if (!library) library = begin;
-        library_end = end;
-    }
-    if (maps) fclose(maps);
 }
 
 int main(int count, char **arguments)

@@ -139,12 +139,146 @@ static void threads_do_not_disturb_each_other(void **state)
     run_four_threads(worker);
 }
 
+/* ---- a thread is taken away in the midst ---- */
+
+enum { CROWD = 24 };
+
+/* Fills the first shard with so many storages that its chains are long. */
+static void fill_first_shard(uint64_t addresses[CROWD])
+{
+    unsigned found = 0;
+
+    live_reset();
+    for (uint64_t at = 1; found < CROWD; at++)
+        if (shard_of(at << 12) == &shards[0]) {
+            addresses[found++] = at << 12;
+            add(at << 12, at);
+        }
+}
+
+/* The calling thread has the shard, and goes. */
+static void leave_first_shard(void)
+{
+    assert_int_equal(owned_take(&shards[0].lock), OWNED_TAKEN);
+    owned_leave(&record_self);
+    assert_int_equal(shards[0].lock, OWNED_LEFT);
+}
+
+static void assert_all_but(const uint64_t addresses[CROWD], uint64_t gone)
+{
+    struct record_storage taken;
+    unsigned left = CROWD - (gone != 0);
+
+    for (unsigned i = 0; i < CROWD; i++) {
+        if (addresses[i] == gone) continue;
+        assert_true(live_take(addresses[i], &taken));
+        assert_int_equal(taken.storage, addresses[i] >> 12);
+        assert_int_equal(taken.bytes, (addresses[i] >> 12) * 16);
+        assert_int_equal(shards[0].used, --left);
+    }
+}
+
+/* Of the storage that was being put into each slot, or taken out of it, nothing is there. */
+static void a_slot_that_is_half_filled_is_empty(void **state)
+{
+    uint64_t addresses[CROWD];
+
+    (void)state;
+    for (uint32_t i = 0;; i++) {
+        fill_first_shard(addresses);
+        if (i == shards[0].slots) break;
+        struct record_storage *slot = &shards[0].table[i];
+        uint64_t gone = slot->known ? slot->address : 0;
+
+        slot->known = false;
+        slot->address = 0xbad000;
+        shards[0].used++; /* as one that was coming has it */
+        leave_first_shard();
+        assert_all_but(addresses, gone);
+    }
+}
+
+/* One that moves to an empty slot before it is in both for a moment; the slot was another's that was taken.
+ */
+static void one_that_is_in_two_slots_is_one(void **state)
+{
+    uint64_t addresses[CROWD];
+    unsigned tried = 0;
+
+    (void)state;
+    for (uint32_t i = 0;; i++) {
+        fill_first_shard(addresses);
+        if (i == shards[0].slots) break;
+        struct record_storage *hole = &shards[0].table[i];
+        uint64_t gone = hole->known ? hole->address : 0;
+        uint32_t next = (i + 1) & (shards[0].slots - 1);
+
+        if (!gone || !shards[0].table[next].known ||
+            home(shards[0].table[next].address, shards[0].slots) == next)
+            continue;
+        tried++;
+        *hole = shards[0].table[next];
+        leave_first_shard();
+        assert_all_but(addresses, gone);
+    }
+    assert_true(tried > 0);
+}
+
+static void *hold_and_end(void *unused)
+{
+    assert_int_equal(owned_take(&shards[0].lock), OWNED_TAKEN);
+    return unused;
+}
+
+static void who_waits_for_one_that_is_away_goes_on(void **state)
+{
+    uint64_t addresses[CROWD], before, waited;
+    struct record_storage storage;
+    pthread_t thread;
+
+    (void)state;
+    fill_first_shard(addresses);
+    assert_int_equal(pthread_create(&thread, NULL, hold_and_end, NULL), 0);
+    pthread_join(thread, NULL);
+    before = monotonic_ns();
+    assert_false(live_take(addresses[0], &storage));
+    waited = monotonic_ns() - before;
+    assert_true(waited >= LIMIT_MS * UINT64_C(900000) && waited < UINT64_C(10000000000));
+    before = monotonic_ns();
+    for (int i = 0; i < 1000; i++) /* once is enough */
+        assert_false(live_take(addresses[0], &storage) || record_self.holds);
+    assert_true(monotonic_ns() - before < LIMIT_MS * UINT64_C(1000000));
+    shards[0].lock = OWNED_LEFT; /* its owner has come back */
+    assert_all_but(addresses, 0);
+}
+
+/* A handler has interrupted the thread there, and calls us: it is told, and disturbs nothing. */
+static void who_has_it_already_is_refused(void **state)
+{
+    uint64_t addresses[CROWD];
+    struct record_storage storage;
+
+    (void)state;
+    fill_first_shard(addresses);
+    assert_int_equal(owned_take(&shards[0].lock), OWNED_TAKEN);
+    assert_false(live_take(addresses[0], &storage));
+    assert_ptr_equal(record_self.holds, &shards[0].lock);
+    owned_give(&shards[0].lock);
+    assert_all_but(addresses, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_added_is_taken_once),       cmocka_unit_test(all_of_many_stay),
-        cmocka_unit_test(owners_take_theirs_along),          cmocka_unit_test(they_are_shown_in_order),
+        cmocka_unit_test(what_is_added_is_taken_once),
+        cmocka_unit_test(all_of_many_stay),
+        cmocka_unit_test(owners_take_theirs_along),
+        cmocka_unit_test(they_are_shown_in_order),
         cmocka_unit_test(threads_do_not_disturb_each_other),
+        cmocka_unit_test(a_slot_that_is_half_filled_is_empty),
+        cmocka_unit_test(one_that_is_in_two_slots_is_one),
+        cmocka_unit_test(who_waits_for_one_that_is_away_goes_on),
+        cmocka_unit_test(who_has_it_already_is_refused),
     };
     return run_tap(tests);
 }
