@@ -41,7 +41,9 @@ static inline struct floats floats_hold(void)
 #if defined(__x86_64__)
     first.control =
         0x1f80; /* the six exceptions masked, none raised (System V ABI, AMD64 supplement, 3.4.1) */
-    __asm__ volatile("stmxcsr %0" : "=m"(*(uint32_t *)&past.control) : : "memory");
+    uint32_t control;
+    __asm__ volatile("stmxcsr %0" : "=m"(control) : : "memory");
+    past.control = control;
 #elif defined(__aarch64__)
     __asm__ volatile("mrs %0, fpcr\n\tmrs %1, fpsr" : "=r"(past.control), "=r"(past.status) : : "memory");
 #endif
