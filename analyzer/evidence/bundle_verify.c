@@ -52,10 +52,22 @@ static void leave_level(struct level *level)
     close(level->fd);
 }
 
+/* The directory that fd is open on, which stays open. NULL: errno. */
+static DIR *open_list(int fd)
+{
+    int own = dup(fd);
+    DIR *directory = own < 0 ? NULL : fdopendir(own);
+    int error = errno;
+
+    if (!directory && own >= 0) close(own);
+    errno = error;
+    return directory;
+}
+
 /* All names but . and .., in ascending order. 0 or an errno value. */
 static int list_names(struct level *level)
 {
-    DIR *directory = fdopendir(dup(level->fd));
+    DIR *directory = open_list(level->fd);
     size_t capacity = 0;
     int error = directory ? 0 : errno;
 

@@ -92,6 +92,13 @@ quick = json.loads(run('verify', GOOD, '--quick')[1])
 equal((quick['receipt'], quick['semantic']), (None, None), '--quick claims no hashes')
 equal(run('verify', GOOD, '--quick', '--semantic')[0], 2, '--quick and --semantic exclude each other')
 
+# ---- few descriptors ----
+deep = changed(put('a/b/c/extra', ''))
+seal(deep)
+few = [subprocess.run(['prlimit', f'--nofile={limit}', PROGRAM, 'verify', deep], capture_output=True, text=True) for limit in range(4, 20)]
+ok(any(run.returncode == 5 for run in few) and few[-1].returncode == 0, 'few descriptors: too few, then enough', [run.returncode for run in few])
+ok(all('Too many open files' in run.stderr for run in few if run.returncode), 'few descriptors: said so', [run.stderr for run in few])
+
 # ---- every file, every way ----
 for name in ('trace.jsonl', 'evidence.json', 'report.md'):
     refused(f'{name} removed', replaced(name, lambda path: None), name)
