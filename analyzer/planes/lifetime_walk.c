@@ -47,46 +47,60 @@ struct step {
     uint64_t added, freed;
 };
 
-/* From *at on; moves *at behind them. */
-static inline struct step take_step(const struct lifetime_walk *walk, const struct lifetime_subtree *subtree,
-                                    uint64_t time, size_t *at)
+static inline void add_record(const struct lifetime_walk *walk, const struct lifetime_subtree *subtree,
+                              uint32_t row, struct step *step)
 {
     const struct cg_memory *records = &walk->trace->memory;
-    struct step step = {0, 0};
-    do {
-        uint32_t row = ordered_row(walk->memory->order, *at);
-        bool inside = walk->place[row] - subtree->first < subtree->last - subtree->first;
-        uint64_t bytes = inside ? records->bytes[row] : 0;
-        uint64_t added = records->action[row] == CG_ACTION_ALLOC ? bytes : 0;
-        step.added += added;
-        step.freed += bytes - added;
-    } while (++*at < records->rows && time_at(walk, *at) == time);
-    return step;
+    bool inside = walk->place[row] - subtree->first < subtree->last - subtree->first;
+    uint64_t bytes = inside ? records->bytes[row] : 0;
+    bool alloc = records->action[row] == CG_ACTION_ALLOC;
+    step->added += alloc ? bytes : 0;
+    step->freed += alloc ? 0 : bytes;
 }
 
-/* At one time all that is freed is subtracted, not below 0, before what is allocated there is added. Sums of
- * 64 bits take half the time of those of 128. */
+/* sum: what is live without the floor of 0. */
+struct level {
+    uint64_t live, peak, sum;
+};
+
+/* At one time all that is freed is subtracted, not below 0, before what is allocated there is added. */
+static inline void settle(struct level *level, struct step *step)
+{
+    level->live = cg_sat_sub(level->live, step->freed) + step->added;
+    level->sum += step->added - step->freed;
+    if (level->live > level->peak) level->peak = level->live;
+    *step = (struct step){0, 0};
+}
+
+/* Sums of 64 bits take half the time of those of 128. */
 struct lifetime_sweep lifetime_walk_sweep(const struct lifetime_walk *walk,
                                           const struct lifetime_subtree *subtree, uint64_t start,
                                           uint64_t end)
 {
+    const uint64_t *times = walk->trace->memory.timestamp_ns;
+    const uint32_t *order = walk->memory->order;
     size_t rows = walk->trace->memory.rows, at = find_record(walk, start, true);
-    uint64_t live = at > 0 ? live_over(walk, subtree, start + 1, start) : 0;
-    uint64_t peak = live, sum = live;
-    for (uint64_t time; at < rows && (time = time_at(walk, at)) < end;) {
-        struct step step = take_step(walk, subtree, time, &at);
-        live = cg_sat_sub(live, step.freed) + step.added;
-        sum += step.added - step.freed;
-        if (live > peak) peak = live;
+    uint64_t live = at > 0 ? live_over(walk, subtree, start + 1, start) : 0, now = start;
+    struct level level = {live, live, live};
+    struct step step = {0, 0}, last = {0, 0};
+    for (; at < rows; at++) {
+        uint32_t row = ordered_row(order, at);
+        if (times[row] != now) {
+            settle(&level, &step);
+            now = times[row];
+            if (now >= end) break;
+        }
+        add_record(walk, subtree, row, &step);
     }
+    settle(&level, &step);
     /* What ends exactly at the end is not residual; what also begins there was never counted. */
-    struct step last = {0, 0};
-    if (at < rows && time_at(walk, at) == end) last = take_step(walk, subtree, end, &at);
+    for (; at < rows && time_at(walk, at) == end; at++)
+        add_record(walk, subtree, ordered_row(order, at), &last);
     if (end == UINT64_MAX)
-        sum = 0;
+        level.sum = 0;
     else if (last.added > 0 && last.freed > 0)
-        sum = live_over(walk, subtree, end, end);
+        level.sum = live_over(walk, subtree, end, end);
     else
-        sum -= last.freed;
-    return (struct lifetime_sweep){peak, sum};
+        level.sum -= last.freed;
+    return (struct lifetime_sweep){level.peak, level.sum};
 }

@@ -48,35 +48,62 @@ struct maker {
     bool tied;           /* several begin at one time */
 };
 
-/* The device's row, made when it is new; CG_NONE when memory is short. */
-static uint32_t find_device(struct maker *maker, cg_str name)
+static bool several_devices(const struct maker *maker)
 {
-    bool made;
-    size_t rows = maker->memory->device_count;
-    if (rows > 0 && maker->devices[maker->last_device].device.device == name) return maker->last_device;
-    struct pair_entry *entry = pair_map_insert(&maker->device_rows, name, 0, &made);
-    if (!entry) return CG_NONE;
-    if (made) {
-        if (!array_room(&maker->devices, rows, &maker->device_capacity, sizeof *maker->devices))
-            return CG_NONE;
-        maker->devices[rows] = (struct device_state){.device.device = name};
-        maker->memory->device_count++;
-        entry->value = (uint32_t)rows;
-    }
-    return maker->last_device = entry->value;
+    return maker->memory->device_count > 1;
 }
 
-/* The same, entered in the list of those touched at this point. */
-static uint32_t touch_device(struct maker *maker, cg_str name)
+/* What is known of the only device is what is known of all together. */
+static void settle_only_device(struct maker *maker)
 {
-    uint32_t row = find_device(maker, name);
+    const struct logical_memory *memory = maker->memory;
+    struct device_state *only = &maker->devices[0];
+    only->live = maker->live_bytes;
+    only->total = maker->total_bytes;
+    only->device.storage_allocation_count = memory->storage_allocation_count;
+    only->device.matched_storage_free_count = memory->matched_storage_free_count;
+    only->device.peak_known = memory->peak_known;
+    only->device.peak_live_bytes = memory->peak_live_bytes;
+    only->device.peak_timestamp_ns = memory->peak_timestamp_ns;
+}
+
+static bool touch(struct maker *maker, uint32_t row)
+{
     uint64_t point = maker->memory->point_count + 1;
-    if (row == CG_NONE || maker->devices[row].touched == point) return row;
+    if (maker->devices[row].touched == point) return true;
     if (!array_room(&maker->touched, maker->touched_count, &maker->touched_capacity, sizeof *maker->touched))
-        return CG_NONE;
+        return false;
     maker->devices[row].touched = point;
     maker->touched[maker->touched_count++] = row;
-    return row;
+    return true;
+}
+
+/* Makes a device. Sums of their own are kept from the second one on, as most runs have one alone: that is a
+ * third of the time of a record. */
+static bool add_device(struct maker *maker, cg_str name)
+{
+    size_t rows = maker->memory->device_count;
+    if (!array_room(&maker->devices, rows, &maker->device_capacity, sizeof *maker->devices)) return false;
+    maker->devices[rows] = (struct device_state){.device.device = name};
+    if (rows == 1) settle_only_device(maker);
+    maker->memory->device_count++;
+    /* The first may have been named at this point already. */
+    return rows != 1 || touch(maker, 0);
+}
+
+/* The device's row, made when it is new, and entered in the list of those named at this point; CG_NONE when
+ * memory is short. */
+static uint32_t touch_device(struct maker *maker, cg_str name)
+{
+    if (maker->memory->device_count == 0 || maker->devices[maker->last_device].device.device != name) {
+        bool made;
+        uint32_t row = (uint32_t)maker->memory->device_count;
+        struct pair_entry *entry = pair_map_insert(&maker->device_rows, name, 0, &made);
+        if (!entry || (made && !add_device(maker, name))) return CG_NONE;
+        if (made) entry->value = row;
+        maker->last_device = entry->value;
+    }
+    return !several_devices(maker) || touch(maker, maker->last_device) ? maker->last_device : CG_NONE;
 }
 
 /* The set of a lifetime's tensor ids is made when all is read; the usual case, one id for all, costs nothing
@@ -91,7 +118,7 @@ static bool add_tensor(struct maker *maker, uint32_t lifetime, uint32_t row)
     return true;
 }
 
-static bool apply_alloc(struct maker *maker, uint32_t row, struct device_state *device)
+static inline bool apply_alloc(struct maker *maker, uint32_t row, struct device_state *device)
 {
     const struct cg_memory *records = &maker->trace->memory;
     struct logical_memory *memory = maker->memory;
@@ -108,15 +135,17 @@ static bool apply_alloc(struct maker *maker, uint32_t row, struct device_state *
     maker->last_start = records->timestamp_ns[row];
     memory->unnamed &= records->op_name[row] == CG_ABSENT;
     memory->storage_allocation_count++;
-    device->device.storage_allocation_count++;
-    device->live += records->bytes[row];
-    device->total += records->bytes[row];
+    if (several_devices(maker)) {
+        device->device.storage_allocation_count++;
+        device->live += records->bytes[row];
+        device->total += records->bytes[row];
+    }
     maker->live_bytes += records->bytes[row];
     maker->total_bytes += records->bytes[row];
     return true;
 }
 
-static bool apply_free(struct maker *maker, uint32_t row, struct device_state *device)
+static inline bool apply_free(struct maker *maker, uint32_t row, struct device_state *device)
 {
     const struct cg_memory *records = &maker->trace->memory;
     uint32_t index = live_map_take(&maker->live, records->device[row], records->storage_id[row]);
@@ -125,8 +154,10 @@ static bool apply_free(struct maker *maker, uint32_t row, struct device_state *d
     lifetime->end_row = row;
     maker->memory->frees_alike &= records->bytes[row] == records->bytes[lifetime->row];
     maker->memory->matched_storage_free_count++;
-    device->device.matched_storage_free_count++;
-    device->live -= records->bytes[lifetime->row];
+    if (several_devices(maker)) {
+        device->device.matched_storage_free_count++;
+        device->live -= records->bytes[lifetime->row];
+    }
     maker->live_bytes -= records->bytes[lifetime->row];
     return add_tensor(maker, index, row);
 }
@@ -265,6 +296,7 @@ static bool make_devices(struct maker *maker)
     struct logical_memory *memory = maker->memory;
     memory->devices = array_raw(memory->device_count, sizeof *memory->devices);
     if (!memory->devices) return false;
+    if (memory->device_count == 1) settle_only_device(maker);
     for (size_t i = 0; i < memory->device_count; i++) {
         memory->devices[i] = maker->devices[i].device;
         memory->devices[i].total_allocated_bytes = clamp(maker->devices[i].total);

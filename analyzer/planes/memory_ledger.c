@@ -18,6 +18,7 @@ struct maker {
     uint32_t last_number;
     unsigned __int128 *live, *live_pool, *live_framework; /* by device */
     bool *has_drivers;   /* by device: the trace has storages of the driver there */
+    bool plain;          /* it has none, and no pools: what is live is all that there is to count */
     uint64_t *ends;      /* of lifetimes */
     uint32_t *by_end;    /* lifetimes by their ends; NULL: as they stand */
     size_t begun, ended; /* lifetimes that have, so far */
@@ -55,7 +56,7 @@ static bool make_devices(struct maker *maker, cg_str wanted)
 }
 
 /* The device's number in the ledger; CG_NONE: it is not there. Mostly it is the one of the record before. */
-static uint32_t device_number(struct maker *maker, cg_str device)
+static inline uint32_t device_number(struct maker *maker, cg_str device)
 {
     if (device != maker->last_device) {
         const struct pair_entry *entry = pair_map_find(&maker->device_of, device, 0);
@@ -71,28 +72,31 @@ static bool look_over(struct maker *maker)
     const struct logical_memory *memory = maker->memory;
     maker->ends = array_raw(memory->lifetime_count, sizeof *maker->ends);
     if (!maker->ends) return false;
+    maker->plain = maker->pool == CG_ABSENT;
     for (size_t i = 0; i < memory->lifetime_count; i++) {
         uint32_t row = memory->lifetimes[i].row;
         maker->ends[i] = lifetime_end(maker->trace, &memory->lifetimes[i]);
         if (!storage_is_drivers(maker->trace, row)) continue;
+        maker->plain = false;
         uint32_t device = device_number(maker, maker->trace->memory.device[row]);
         if (device != CG_NONE) maker->has_drivers[device] = true;
     }
     return order_by_time(maker->ends, memory->lifetime_count, &maker->by_end);
 }
 
-static void count_storage(struct maker *maker, const struct lifetime *lifetime, bool begins)
+static inline void count_storage(struct maker *maker, const struct lifetime *lifetime, bool begins)
 {
     const struct cg_memory *records = &maker->trace->memory;
     uint32_t row = lifetime->row;
     uint32_t device = device_number(maker, records->device[row]);
     if (device == CG_NONE) return;
-    bool pool = maker->pool != CG_ABSENT && records->memory_kind[row] == maker->pool;
-    unsigned __int128 bytes = records->bytes[row];
-    maker->live[device] += begins ? bytes : -bytes;
-    if (pool) maker->live_pool[device] += begins ? bytes : -bytes;
+    unsigned __int128 bytes = records->bytes[row], step = begins ? bytes : -bytes;
+    maker->live[device] += step;
+    if (maker->plain) return;
+    if (maker->pool != CG_ABSENT && records->memory_kind[row] == maker->pool)
+        maker->live_pool[device] += step;
     if (maker->has_drivers[device] && !storage_is_drivers(maker->trace, row))
-        maker->live_framework[device] += begins ? bytes : -bytes;
+        maker->live_framework[device] += step;
 }
 
 /* Everything up to this time has happened. A storage ends after it begins: begins are counted first. */

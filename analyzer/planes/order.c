@@ -10,14 +10,12 @@ struct timed_row {
     uint32_t row;
 };
 
-/* One pass of a stable radix sort, by the byte at shift. Returns false when all have the same byte there, so
- * that nothing was moved. */
-static bool radix_pass(const struct timed_row *from, struct timed_row *to, size_t rows, unsigned shift)
+/* One pass of a stable radix sort, by the byte at shift. */
+static void radix_pass(const struct timed_row *from, struct timed_row *to, size_t rows, unsigned shift)
 {
     size_t places[256] = {0};
     for (size_t i = 0; i < rows; i++)
         places[from[i].time >> shift & 255]++;
-    if (places[from[0].time >> shift & 255] == rows) return false;
     size_t next = 0;
     for (size_t i = 0; i < 256; i++) {
         size_t count = places[i];
@@ -26,7 +24,6 @@ static bool radix_pass(const struct timed_row *from, struct timed_row *to, size_
     }
     for (size_t i = 0; i < rows; i++)
         to[places[from[i].time >> shift & 255]++] = from[i];
-    return true;
 }
 
 bool order_by_time(const uint64_t *times, size_t rows, uint32_t **order)
@@ -39,11 +36,15 @@ bool order_by_time(const uint64_t *times, size_t rows, uint32_t **order)
 
     struct timed_row *from = array_raw(rows, sizeof *from), *to = array_raw(rows, sizeof *to);
     uint32_t *result = array_raw(rows, sizeof *result);
+    uint64_t differ = 0; /* bits in which any two differ: of times that is the lower half */
     if (from && to && result) {
-        for (size_t i = 0; i < rows; i++)
+        for (size_t i = 0; i < rows; i++) {
+            differ |= times[i] ^ times[0];
             from[i] = (struct timed_row){times[i], (uint32_t)i};
+        }
         for (unsigned shift = 0; shift < 64; shift += 8) {
-            if (!radix_pass(from, to, rows, shift)) continue;
+            if ((differ >> shift & 255) == 0) continue;
+            radix_pass(from, to, rows, shift);
             struct timed_row *swap = from;
             from = to;
             to = swap;

@@ -24,11 +24,13 @@ static inline void buffer_number(struct buffer *buffer, uint64_t value)
 {
     enum { LONGEST = 10 };
     if (buffer->room - buffer->used < LONGEST && !buffer_reserve(buffer, LONGEST)) return;
+    uint8_t *at = buffer->bytes + buffer->used;
     while (value >= 0x80) {
-        buffer->bytes[buffer->used++] = (uint8_t)(value | 0x80);
+        *at++ = (uint8_t)(value | 0x80);
         value >>= 7;
     }
-    buffer->bytes[buffer->used++] = (uint8_t)value;
+    *at++ = (uint8_t)value;
+    buffer->used = (size_t)(at - buffer->bytes);
 }
 /* The difference between two numbers, small ones of either sign short (zigzag). */
 static inline void buffer_step(struct buffer *buffer, uint64_t from, uint64_t to)

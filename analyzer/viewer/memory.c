@@ -21,7 +21,7 @@ struct json_doc *part_document(struct buffer *raw)
 /* What is live after all records of one time; groups: the largest ones of each grouping. */
 struct live {
     unsigned __int128 all, by_category[CG_CATEGORY_COUNT];
-    uint64_t groups[BY_CATEGORY][GROUPS_SHOWN];
+    uint64_t groups[BY_CATEGORY][GROUPS_SHOWN + 1]; /* by place + 1; at 0 is what is not shown */
 };
 struct point {
     uint64_t timestamp, stands_for;
@@ -46,16 +46,19 @@ static unsigned bucket_bits(uint64_t first, uint64_t last, uint64_t count, uint6
     return bits;
 }
 
-static void add_point(struct memory_curve *curve, uint64_t timestamp, const struct live *live)
+/* *end: of the bucket of the point before, which is the last time in it. */
+static inline void add_point(struct memory_curve *curve, uint64_t timestamp, const struct live *live,
+                             uint64_t *end)
 {
-    struct point *last = curve->count ? &curve->points[curve->count - 1] : NULL;
-    if (last && curve->bits > 0 && last->timestamp >> curve->bits == timestamp >> curve->bits) {
+    if (curve->count > 0 && timestamp <= *end) {
+        struct point *last = &curve->points[curve->count - 1];
         last->stands_for++;
         if (live->all < last->live.all) return;
         last->timestamp = timestamp;
         last->live = *live;
     } else {
         curve->points[curve->count++] = (struct point){timestamp, 1, *live};
+        *end = timestamp | ((UINT64_C(1) << curve->bits) - 1);
     }
 }
 
@@ -107,20 +110,18 @@ static bool changes_make(const struct cg_trace *trace, const struct logical_memo
     return true;
 }
 
-static void change_live(const struct cg_trace *trace, const struct changes *changes, uint32_t row,
-                        struct live *live)
+static inline void change_live(const struct cg_trace *trace, const struct changes *changes, uint32_t row,
+                               struct live *live)
 {
     unsigned change = changes->change[row];
     if (change == CHANGES_NOTHING) return;
     bool frees = trace->memory.action[row] != CG_ACTION_ALLOC;
     uint64_t bytes = trace->memory.bytes[changes->storage ? changes->storage[row] : row];
-    unsigned __int128 *category = &live->by_category[change >> CATEGORY_AT];
-    live->all = frees ? live->all - bytes : live->all + bytes;
-    *category = frees ? *category - bytes : *category + bytes;
-    for (unsigned g = 0; g < BY_CATEGORY; g++) {
-        unsigned place = change >> g * PLACE_BITS & PLACES;
-        if (place > 0) live->groups[g][place - 1] += frees ? -bytes : bytes;
-    }
+    unsigned __int128 step = frees ? -(unsigned __int128)bytes : bytes;
+    live->all += step;
+    live->by_category[change >> CATEGORY_AT] += step;
+    for (unsigned g = 0; g < BY_CATEGORY; g++)
+        live->groups[g][change >> g * PLACE_BITS & PLACES] += (uint64_t)step;
 }
 
 /* Walks the records by time. */
@@ -137,11 +138,12 @@ static bool make_points(const struct cg_trace *trace, const struct logical_memor
     struct changes changes;
     bool good = changes_make(trace, logical, curve, &changes) && curve->points;
     struct live live = {0};
+    uint64_t end = 0;
     for (size_t i = 0; good && i < rows; i++) {
         uint32_t row = ordered_row(logical->order, i);
         change_live(trace, &changes, row, &live);
         if (i + 1 == rows || times[ordered_row(logical->order, i + 1)] != times[row])
-            add_point(curve, times[row], &live);
+            add_point(curve, times[row], &live, &end);
     }
     free(changes.change);
     free(changes.storage);
@@ -261,8 +263,8 @@ static bool pack_curve(const struct memory_curve *curve, struct parts *parts)
                         clamp_u128(point->live.by_category[c]));
         for (unsigned g = 0; g < BY_CATEGORY; g++)
             for (unsigned k = 0; k < GROUPS_SHOWN && k < curve->groups[g].count; k++)
-                buffer_step(&columns[POINT_GROUP + g * GROUPS_SHOWN + k], before->live.groups[g][k],
-                            point->live.groups[g][k]);
+                buffer_step(&columns[POINT_GROUP + g * GROUPS_SHOWN + k], before->live.groups[g][k + 1],
+                            point->live.groups[g][k + 1]);
         before = point;
     }
     return parts_add_columns(parts, "curve", columns, POINT_COLUMNS);

@@ -109,7 +109,8 @@ static bool make_document(void *context)
 
 static bool pack_early(void *context);
 
-/* A stored packet has one reader, so that its documents come one after the other. */
+/* The last documents come first: they are those of all records and take longest, and what is short fills the
+ * end on all threads. A stored packet has one reader, so that its documents come one after the other. */
 static bool make_all(struct packing *packing)
 {
     enum { OTHERS = 3 };
@@ -125,7 +126,8 @@ static bool make_all(struct packing *packing)
         jobs[1] = (struct job){.run = make_storages, .context = packing};
         jobs[2] = (struct job){.run = pack_early, .context = packing, .after = {&jobs[0], &jobs[1]}};
         for (size_t i = 0; i < count; i++) {
-            documents[i] = (struct document_job){&run->documents[i], &packing->documents.list[i]};
+            size_t number = count - 1 - i;
+            documents[i] = (struct document_job){&run->documents[number], &packing->documents.list[number]};
             jobs[OTHERS + i] = (struct job){.run = make_document, .context = &documents[i]};
             if (run->evidence->stored && i > 0) jobs[OTHERS + i].after[0] = &jobs[OTHERS + i - 1];
         }
