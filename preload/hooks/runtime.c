@@ -29,6 +29,11 @@ static HANDLE_MAP(sites);
 /* Addresses have 47 bits in user space, 52 on some machines; the table has fewer rows than 4096. */
 _Static_assert(HOOK_COUNT - HOOK_DRIVER_COUNT < 4096, "rows of runtime.def");
 
+void runtime_forget_callers(void)
+{
+    handle_forget_all(&sites);
+}
+
 static void *real_of(enum hook_id hook, const char *version, const void *caller)
 {
     uint64_t site = (uint64_t)(uintptr_t)caller << 12 | (hook - HOOK_DRIVER_COUNT);

@@ -41,6 +41,9 @@ void *resolve_wrapper(unsigned hook);
 typedef void *resolve_dlsym_fn(void *handle, const char *name);
 resolve_dlsym_fn *resolve_true_dlsym(void);
 
+/* dlclose.c: the C library's own; nothing is forgotten behind it. */
+int resolve_dlclose(void *handle);
+
 /* deepbind.c: an object is about to be opened with RTLD_DEEPBIND. */
 void resolve_watch(void);
 

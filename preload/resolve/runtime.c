@@ -15,7 +15,16 @@ static void *in_object(const char *path, const char *name, const char *version)
 {
     void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
     void *found = handle ? dlvsym(handle, name, version) : NULL;
-    if (handle && !found) dlclose(handle); /* what an address was taken from stays loaded */
+    if (handle) resolve_dlclose(handle);
+    return found;
+}
+
+/* Keeps the object of an address loaded: bound by the loader, the caller would keep it. */
+static void *stays(void *found)
+{
+    Dl_info object;
+    if (found && dladdr(found, &object) && object.dli_fname)
+        (void)dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     return found;
 }
 
@@ -44,17 +53,19 @@ static int not_found(void)
 void *resolve_runtime_symbol(const char *name, const char *version, const void *caller)
 {
     int kept = errno;
-    void *found = dlvsym(RTLD_NEXT, name, version);
+    void *found = stays(dlvsym(RTLD_NEXT, name, version));
     Dl_info object;
+    /* What the caller depends on is there as long as the caller is, and no longer: both may be opened anew.
+     */
     if (!found && dladdr(caller, &object) && object.dli_fname)
         found = in_object(object.dli_fname, name, version);
     if (!found)
-        found = in_object(version, name, version); /* what the runtime is called too, as it is built */
+        found = stays(in_object(version, name, version)); /* what the runtime is called too, as it is built */
     if (!found) {
         struct runtimes runtimes = {.count = 0};
         objects_look(note_runtime, &runtimes); /* opened only afterwards: not under the loader's lock */
         for (unsigned i = 0; !found && i < runtimes.count; i++)
-            found = in_object(runtimes.path[i], name, version);
+            found = stays(in_object(runtimes.path[i], name, version));
     }
     dlerror(); /* the failures on the way are nobody's business */
     errno = kept;

@@ -8,4 +8,7 @@
  * Keeps errno. */
 void *resolve_runtime_symbol(const char *name, const char *version, const void *caller);
 
+/* hooks/runtime.c: forgets what was found for callers. One that is unloaded may have another in its place. */
+void runtime_forget_callers(void);
+
 #endif

@@ -32,4 +32,7 @@ $(RESOLVE_DIR)/runtime_plugin.so: tests/resolve/runtime_plugin.c $(BUILD)/sim/li
 $(RESOLVE_DIR)/two_runtimes: tests/resolve/two_runtimes.c $(BUILD)/sim/libcudart.so.13
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(ALL_CFLAGS) -o $@ $^
-TEST_TARGETS += $(RESOLVE_DIR)/runtime_plugin.so $(RESOLVE_DIR)/two_runtimes
+$(RESOLVE_DIR)/reload: tests/resolve/reload.c
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(ALL_CFLAGS) -o $@ $<
+TEST_TARGETS += $(RESOLVE_DIR)/runtime_plugin.so $(RESOLVE_DIR)/two_runtimes $(RESOLVE_DIR)/reload

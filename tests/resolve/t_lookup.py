@@ -104,6 +104,15 @@ def two_runtimes():
               "two runtimes: each call once, under the runtime's name, also one that never reached the driver; by dlsym under the driver's")
 
 
+def reloaded():
+    plain, hooked, lines = recorded('reload', f'{DIR}/runtime_plugin.so', path=f'{BUILD}/sim')
+    tap.equal((hooked.returncode, hooked.stdout, hooked.stderr), (0, 'last 0, malloc 2, calls so far 1, gone\n' * 2, ''),
+              'a plugin with a runtime is closed and opened again: both begin anew')
+    tap.equal(plain.stdout, hooked.stdout, 'a plugin with a runtime is closed and opened again: unchanged')
+    tap.equal([line.split(' device')[0] for line in lines if line.startswith('alloc')], ['alloc cudaMalloc result=2'] * 2,
+              'a plugin with a runtime is closed and opened again: each call')
+
+
 def disassembly(name):
     text = subprocess.run(['objdump', '-d', '--no-show-raw-insn', f'--disassemble={name}@@GLIBC_2.34', LIBRARY], capture_output=True, text=True).stdout
     return [line.split('\t')[1].strip() for line in text.splitlines() if line.startswith(' ') and '\t' in line]
@@ -177,6 +186,7 @@ ways()
 linked()
 names()
 two_runtimes()
+reloaded()
 jumps()
 exports()
 tap.done()
