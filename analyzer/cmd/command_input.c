@@ -14,6 +14,7 @@
 #include "analyzer/cmd/progress.h"
 #include "analyzer/cmd/recovered_input.h"
 #include "analyzer/evidence/nsight.h"
+#include "analyzer/planes/array.h"
 #include "analyzer/trace/jobs.h"
 #include "common/utf8.h"
 
@@ -258,6 +259,7 @@ static bool make_beside(void *context)
 static int derive(struct command_input *input, struct input_needs needs, struct gpu_evidence *gpu,
                   struct cg_error *error)
 {
+    array_expect(input->trace->file_bytes / 4);
     struct derivation derivation = {.input = input, .gpu = gpu, .parts = needs.parts, .beside = needs.beside};
     struct job jobs[3] = {{.run = derive_evidence, .context = &derivation}};
     size_t count = 1;

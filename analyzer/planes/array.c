@@ -1,6 +1,7 @@
 #include "analyzer/planes/array.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 enum { HUGE_PAGE = 2 << 20 };
@@ -12,4 +13,10 @@ void *array_advised(void *array, size_t size)
     /* Advice: without huge pages all works the same. */
     if (array && first < last) madvise((void *)first, last - first, MADV_HUGEPAGE);
     return array;
+}
+
+void array_expect(size_t bytes)
+{
+    void *room = bytes < ARRAY_LARGE ? NULL : malloc(bytes);
+    free(array_advised(room, bytes)); /* never touched */
 }
