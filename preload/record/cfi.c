@@ -183,6 +183,39 @@ static void skip_block(struct reader *reader)
         reader->at += bytes;
 }
 
+/* Where the caller's frame ends. False: another operation. */
+static bool step_end(struct machine *machine, struct reader *reader, uint64_t operation)
+{
+    const int64_t unit = machine->head->data_unit;
+    uint64_t reg;
+
+    switch (operation) {
+    case 0x0c: /* def_cfa */
+        reg = uleb(reader);
+        define(machine, reg, (int64_t)uleb(reader));
+        return true;
+    case 0x0d: /* def_cfa_register */
+        define(machine, uleb(reader), machine->row.offset);
+        return true;
+    case 0x0e: /* def_cfa_offset */
+        define(machine, machine->row.reg, (int64_t)uleb(reader));
+        return true;
+    case 0x0f: /* def_cfa_expression */
+        machine->row.expression = true;
+        skip_block(reader);
+        return true;
+    case 0x12: /* def_cfa_sf */
+        reg = uleb(reader);
+        define(machine, reg, scaled(reader, sleb(reader), unit));
+        return true;
+    case 0x13: /* def_cfa_offset_sf */
+        define(machine, machine->row.reg, scaled(reader, sleb(reader), unit));
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* The operations that are not one byte with their operand. False: unknown. */
 static bool step_extended(struct machine *machine, struct reader *reader, uint64_t operation)
 {
@@ -223,20 +256,6 @@ static bool step_extended(struct machine *machine, struct reader *reader, uint64
         if (machine->depth == 0) return false;
         machine->row = machine->remembered[--machine->depth];
         return true;
-    case 0x0c: /* def_cfa */
-        reg = uleb(reader);
-        define(machine, reg, (int64_t)uleb(reader));
-        return true;
-    case 0x0d: /* def_cfa_register */
-        define(machine, uleb(reader), machine->row.offset);
-        return true;
-    case 0x0e: /* def_cfa_offset */
-        define(machine, machine->row.reg, (int64_t)uleb(reader));
-        return true;
-    case 0x0f: /* def_cfa_expression */
-        machine->row.expression = true;
-        skip_block(reader);
-        return true;
     case 0x10: /* expression */
     case 0x16: /* val_expression */
         save(machine, uleb(reader), SAVED_ELSE, 0);
@@ -245,13 +264,6 @@ static bool step_extended(struct machine *machine, struct reader *reader, uint64
     case 0x11: /* offset_extended_sf */
         reg = uleb(reader);
         save(machine, reg, SAVED_AT, scaled(reader, sleb(reader), unit));
-        return true;
-    case 0x12: /* def_cfa_sf */
-        reg = uleb(reader);
-        define(machine, reg, scaled(reader, sleb(reader), unit));
-        return true;
-    case 0x13: /* def_cfa_offset_sf */
-        define(machine, machine->row.reg, scaled(reader, sleb(reader), unit));
         return true;
     case 0x14: /* val_offset */
     case 0x15: /* val_offset_sf */
@@ -262,7 +274,7 @@ static bool step_extended(struct machine *machine, struct reader *reader, uint64
         uleb(reader);
         return true;
     default:
-        return false;
+        return step_end(machine, reader, operation);
     }
 }
 
