@@ -257,7 +257,7 @@ static int check_entries(const struct cgtrace_contract_info *info)
             declared |= strcmp(info->families[k].family, entry->family) == 0;
         if (!declared || id_table_find(&seen, key))
             result = CGTRACE_E_GRADIENTS;
-        else if (!id_table_add(&seen, key))
+        else if (!id_table_add(&seen, &key))
             result = CGTRACE_E_FULL;
     }
     id_table_empty(&seen);

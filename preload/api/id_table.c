@@ -3,9 +3,11 @@
  */
 #include "preload/api/id_table.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "preload/signals.h"
 #include "preload/unnoticed.h"
 
 enum { FIRST_SLOTS = 256 };
@@ -44,6 +46,7 @@ static bool grow(struct id_table *table)
 {
     struct id_table larger = *table;
     void *entries;
+    SIGNALS_HELD;
     ERRNO_KEPT;
 
     larger.slots = table->slots ? table->slots * 2 : FIRST_SLOTS;
@@ -60,16 +63,25 @@ static bool grow(struct id_table *table)
     return true;
 }
 
-void *id_table_add(struct id_table *table, struct id_key key)
+/* Its first number last: an entry is there whole, or not. */
+static void fill(const struct id_table *table, struct id_key *to, const struct id_key *from)
+{
+    to->first = 0;
+    atomic_signal_fence(memory_order_seq_cst);
+    memcpy(&to->second, &from->second, table->entry_bytes - offsetof(struct id_key, second));
+    atomic_signal_fence(memory_order_seq_cst);
+    to->first = from->first;
+}
+
+void *id_table_add(struct id_table *table, const void *given)
 {
     struct id_key *entry;
 
     if (table->limit && table->used >= table->limit) return NULL;
     if ((uint64_t)(table->used + 1) * 2 > table->slots && !grow(table)) return NULL;
-    entry = slot(table, probe(table, key));
-    memset(entry, 0, table->entry_bytes);
-    *entry = key;
+    entry = slot(table, probe(table, *(const struct id_key *)given));
     table->used++;
+    fill(table, entry, given);
     return entry;
 }
 
@@ -82,15 +94,48 @@ void id_table_remove(struct id_table *table, void *entry)
         uint32_t from_home = (i - home(table, *slot(table, i))) & mask;
 
         if (from_home < ((i - hole) & mask)) continue;
-        memcpy(slot(table, hole), slot(table, i), table->entry_bytes);
+        fill(table, slot(table, hole), slot(table, i));
+        atomic_signal_fence(memory_order_seq_cst);
         hole = i;
     }
     slot(table, hole)->first = 0;
     table->used--;
 }
 
+/* An entry that a probe does not find where it is goes to where it does; one that was moving, and is there
+ * already, goes. */
+static bool settle_slot(const struct id_table *table, uint32_t i)
+{
+    struct id_key *from = slot(table, i);
+    uint32_t place = home(table, *from);
+
+    while (place != i && slot(table, place)->first &&
+           (slot(table, place)->first != from->first || slot(table, place)->second != from->second))
+        place = (place + 1) & (table->slots - 1);
+    if (place == i) return false;
+    if (!slot(table, place)->first) fill(table, slot(table, place), from);
+    atomic_signal_fence(memory_order_seq_cst);
+    from->first = 0;
+    return true;
+}
+
+void id_table_settle(struct id_table *table)
+{
+    bool moved = table->slots > 0;
+
+    while (moved) {
+        moved = false;
+        table->used = 0;
+        for (uint32_t i = 0; i < table->slots; i++) {
+            if (slot(table, i)->first) moved |= settle_slot(table, i);
+            table->used += slot(table, i)->first != 0;
+        }
+    }
+}
+
 void id_table_empty(struct id_table *table)
 {
+    SIGNALS_HELD;
     ERRNO_KEPT;
 
     if (table->entries) munmap(table->entries, (size_t)table->slots * table->entry_bytes);

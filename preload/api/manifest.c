@@ -42,9 +42,12 @@ bool api_manifest_set(const struct cgtrace_contract_info *contract, bool session
 
     take_lock();
     id_table_empty(table);
-    for (size_t i = 0; contract && room && i < contract->entry_count; i++)
-        room = id_table_add(table, api_parameter_key(contract->entries[i].root, contract->entries[i].key)) !=
-               NULL;
+    for (size_t i = 0; contract && room && i < contract->entry_count; i++) {
+        const struct parameter parameter = {
+            .key = api_parameter_key(contract->entries[i].root, contract->entries[i].key)};
+
+        room = id_table_add(table, &parameter) != NULL;
+    }
     if (!room) id_table_empty(table);
     give_lock();
     return room;

@@ -4,6 +4,7 @@
 #include "preload/record/clock.h"
 #include "preload/record/session.h"
 #include "preload/record/span_plain.h"
+#include "preload/signals.h"
 
 _Static_assert((int)CGTRACE_KIND_OP == (int)CG_SPAN_KIND_OP &&
                    (int)CGTRACE_KIND_MODULE == (int)CG_SPAN_KIND_MODULE &&
@@ -64,6 +65,7 @@ cgtrace_span api_cgtrace_measured_begin(const char *name)
 
     if (wrong != CGTRACE_OK) return wrong;
     if (!record_enter(&call, 0)) return 0;
+    SIGNALS_HELD; /* or the place would be taken by one that did not come to be */
     if (!session.region.own || atomic_exchange_explicit(&session.measured, true, memory_order_relaxed))
         return api_leave(&call, CGTRACE_E_MEASURED);
     record_leave(&call);

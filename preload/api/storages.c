@@ -1,10 +1,13 @@
 /* Storages of frameworks. The table of those that are alive sees to it that what is written about one storage
  * fits together (doc/spec/trace.md 13.1, P5), from whichever thread it comes. Where sessions come and go it
- * is kept between them: what is alive when one begins is in it from its start. */
+ * is kept between them: what is alive when one begins is in it from its start.
+ *
+ * A thread may be taken away between a record and the table (owned.h), and nobody can tell then whether the
+ * record was written. Of such a storage the session hears no more. */
 #include "common/event_table.h"
 #include "preload/api/api.h"
 #include "preload/drain/state.h"
-#include "preload/record/lock.h"
+#include "preload/record/owned.h"
 #include "preload/record/session.h"
 
 /* Ticks between two events of one shard at least, so that they differ in nanoseconds too and lines of two
@@ -17,6 +20,7 @@ struct storage {
     uint64_t serial;     /* unique: its aliases' key */
     uint64_t last_alias; /* tensor; 0: none */
     uint64_t generation; /* of the session that its begin is written in; 0: none */
+    uint64_t doubt;      /* of the one in which its begin or end is being written, or may have been */
     uint32_t dtype;
     uint16_t category; /* in the flags' form */
 };
@@ -31,17 +35,21 @@ static struct shard {
     uint64_t serial;
 } shards[RECORD_API_SHARDS];
 
-/* With the shard's lock. */
+/* With the shard's lock. NULL: another thread has it and is away. */
 static struct shard *hold_shard(unsigned index)
 {
     struct shard *shard = &shards[index];
+    enum owned held = owned_take(&record_page->storage_locks[index]);
 
-    lock_take(&record_page->storage_locks[index]);
+    if (held == OWNED_REFUSED) return NULL;
     if (!record_page->storages_ready[index]) { /* new; or a parent's, who may have been changing it, in a
                                                   forked child */
         *shard = (struct shard){.storages = {.entry_bytes = sizeof(struct storage)},
                                 .aliases = {.entry_bytes = sizeof(struct alias)}};
         record_page->storages_ready[index] = true;
+    } else if (unlikely(held == OWNED_AS_LEFT)) {
+        id_table_settle(&shard->storages);
+        id_table_settle(&shard->aliases);
     }
     return shard;
 }
@@ -53,7 +61,7 @@ static struct shard *hold(uint64_t storage)
 
 static void let_go(struct shard *shard)
 {
-    lock_give(&record_page->storage_locks[shard - shards]);
+    owned_give(&record_page->storage_locks[shard - shards]);
 }
 
 static uint64_t stamp(struct shard *shard)
@@ -69,9 +77,35 @@ static void forget_aliases(struct shard *shard, const struct storage *storage)
     for (uint64_t tensor = storage->last_alias; tensor;) {
         struct alias *alias = id_table_find(&shard->aliases, (struct id_key){tensor, storage->serial});
 
+        if (!alias) return; /* who was taken away had come so far */
         tensor = alias->next;
         id_table_remove(&shard->aliases, alias);
     }
+}
+
+static void forget(struct shard *shard, struct storage *storage)
+{
+    forget_aliases(shard, storage);
+    id_table_remove(&shard->storages, storage);
+}
+
+/* The storage with this key, NULL when there is none. */
+static struct storage *find(struct shard *shard, struct id_key key)
+{
+    struct storage *storage = id_table_find(&shard->storages, key);
+
+    if (likely(!storage || !storage->doubt) ||
+        storage->doubt == atomic_load_explicit(&record_page->generation, memory_order_relaxed))
+        return storage;
+    forget(shard, storage);
+    return NULL;
+}
+
+/* Of a storage that the session is to hear no more of, or whose shard is not to be had. */
+static int left(void)
+{
+    record_gap(RECORD_GAP_ABANDONED, 1);
+    return CGTRACE_LOST;
 }
 
 /* ---- begin ---- */
@@ -89,16 +123,14 @@ static int write_begin(struct record_call *call, struct shard *shard, struct cap
 static int add_alias(struct record_call *call, struct shard *shard, struct storage *storage,
                      struct cap_record *record, const struct record_words *shape)
 {
-    const struct id_key key = {record->storage.tensor, storage->serial};
-    struct alias *alias;
+    const struct alias wanted = {.key = {record->storage.tensor, storage->serial},
+                                 .next = storage->last_alias};
     int result;
 
     if (storage->bytes != record->storage.bytes || storage->tensor == record->storage.tensor ||
-        id_table_find(&shard->aliases, key))
+        id_table_find(&shard->aliases, wanted.key))
         return CGTRACE_E_STORAGE;
-    alias = id_table_add(&shard->aliases, key);
-    if (!alias) return CGTRACE_E_FULL;
-    alias->next = storage->last_alias;
+    if (!id_table_add(&shard->aliases, &wanted)) return CGTRACE_E_FULL;
     storage->last_alias = record->storage.tensor;
     if (storage->generation != call->thread->generation) return CGTRACE_OFF;
     result = write_begin(call, shard, record, shape);
@@ -108,18 +140,21 @@ static int add_alias(struct record_call *call, struct shard *shard, struct stora
 static int add_storage(struct record_call *call, struct shard *shard, struct cap_record *record,
                        const struct record_words *shape)
 {
-    struct storage *storage =
-        id_table_add(&shard->storages, (struct id_key){record->storage.storage, record->storage.device});
+    const struct storage wanted = {.key = {record->storage.storage, record->storage.device},
+                                   .bytes = record->storage.bytes,
+                                   .tensor = record->storage.tensor,
+                                   .serial = ++shard->serial,
+                                   .doubt = call->outside ? 0 : call->thread->generation,
+                                   .dtype = record->storage.dtype,
+                                   .category = record->flags};
+    struct storage *storage = id_table_add(&shard->storages, &wanted);
     int result;
 
     if (!storage) return CGTRACE_E_FULL;
-    storage->bytes = record->storage.bytes;
-    storage->tensor = record->storage.tensor;
-    storage->serial = ++shard->serial;
-    storage->dtype = record->storage.dtype;
-    storage->category = record->flags;
     result = write_begin(call, shard, record, shape);
     if (result == CGTRACE_OK) storage->generation = call->thread->generation;
+    atomic_signal_fence(memory_order_seq_cst);
+    storage->doubt = 0;
     return result;
 }
 
@@ -160,10 +195,12 @@ int api_cgtrace_alloc(const struct cgtrace_storage_info *given, size_t size)
     record.storage.storage = info.storage;
     record.storage.tensor = info.tensor;
     record.storage.bytes = info.bytes;
-    shard = hold(info.storage);
-    alive = id_table_find(&shard->storages, (struct id_key){info.storage, record.storage.device});
-    result =
-        alive ? add_alias(&call, shard, alive, &record, &shape) : add_storage(&call, shard, &record, &shape);
+    if (!(shard = hold(info.storage))) return api_leave(&call, left());
+    alive = find(shard, (struct id_key){info.storage, record.storage.device});
+    if (!alive)
+        result = add_storage(&call, shard, &record, &shape);
+    else
+        result = alive->doubt ? left() : add_alias(&call, shard, alive, &record, &shape);
     let_go(shard);
     return api_leave(&call, result);
 }
@@ -184,11 +221,13 @@ static struct cap_record begin_of(const struct storage *storage)
 
 /* Where its begin is written, its end is too: in the call's session, or in one that the call has not joined.
  */
-static int write_end(struct record_call *call, struct shard *shard, const struct storage *storage)
+static int write_end(struct record_call *call, struct shard *shard, struct storage *storage)
 {
     struct cap_record record = begin_of(storage);
 
     if (!storage->generation) return CGTRACE_OFF;
+    storage->doubt = storage->generation;
+    atomic_signal_fence(memory_order_seq_cst);
     record.type = CAP_API_FREE;
     record.begin = stamp(shard);
     record.span = call->thread->span;
@@ -214,14 +253,15 @@ int api_cgtrace_free(uint64_t number, const char *device)
     if (result != CGTRACE_OK) return result;
     if (!record_enter_end(&call, 0)) return CGTRACE_OFF;
     if (!api_numbers(&text, 1)) return api_leave(&call, CGTRACE_E_FULL);
-    shard = hold(number);
-    storage = id_table_find(&shard->storages, (struct id_key){number, device_number});
-    if (storage) {
-        result = write_end(&call, shard, storage);
-        forget_aliases(shard, storage);
-        id_table_remove(&shard->storages, storage);
-    } else {
+    if (!(shard = hold(number))) return api_leave(&call, left());
+    storage = find(shard, (struct id_key){number, device_number});
+    if (!storage) {
         result = CGTRACE_E_STORAGE;
+    } else if (storage->doubt) {
+        result = left();
+    } else {
+        result = write_end(&call, shard, storage);
+        forget(shard, storage);
     }
     let_go(shard);
     return api_leave(&call, result);
@@ -235,11 +275,15 @@ static bool show(uint64_t generation)
     for (unsigned i = 0; i < RECORD_API_SHARDS; i++) {
         struct shard *shard = hold_shard(i);
 
+        if (!shard) { /* record_gap() counts for an open session alone */
+            atomic_fetch_add_explicit(&session.header->gaps[CAP_GAP_ABANDONED], 1, memory_order_relaxed);
+            continue;
+        }
         for (uint32_t k = 0; k < shard->storages.slots; k++) {
             struct storage *storage = (struct storage *)(void *)shard->storages.entries + k;
             struct cap_record record;
 
-            if (!storage->key.first) continue;
+            if (!storage->key.first || storage->doubt) continue;
             record = begin_of(storage);
             record.type = CAP_API_ALLOC;
             record.flags |= CAP_FLAG_PREEXISTING;

@@ -174,6 +174,8 @@ uint8_t device_context_opens(CUcontext handle, uint8_t device)
     /* In turn, so that a slot rests for long before it is another context's. */
     static _Atomic uint32_t turn;
 
+    SIGNALS_HELD;
+
     if (!handle || device == CAP_NO_DEVICE) return 0;
     for (uint32_t tries = 0; tries < DEVICE_SLOTS; tries++) {
         uint32_t slot = atomic_fetch_add_explicit(&turn, 1, memory_order_relaxed) % DEVICE_SLOTS + 1;

@@ -16,6 +16,7 @@
 #include "preload/hooks/state.h"
 #include "preload/record/lock.h"
 #include "preload/record/session.h"
+#include "preload/signals.h"
 #include "preload/unnoticed.h"
 
 enum {
@@ -174,6 +175,7 @@ static void start(void)
     pthread_attr_t attributes;
     pthread_t thread;
     sigset_t all, past;
+    SIGNALS_HELD;
 
     if (atomic_exchange(&started, true)) return;
     if (owner == 0) atexit(on_exit_read);

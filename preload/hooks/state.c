@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "preload/hooks/ask.h"
+#include "preload/signals.h"
 
 #define DEVICES 64
 
@@ -26,7 +27,10 @@ static void introduce(CUdevice device)
 {
     static _Atomic uint64_t introduced;
     if (device < 0 || device >= DEVICES ||
-        atomic_fetch_or_explicit(&introduced, UINT64_C(1) << device, memory_order_relaxed) >> device & 1)
+        atomic_load_explicit(&introduced, memory_order_relaxed) >> device & 1)
+        return;
+    SIGNALS_HELD; /* or a thread that is taken away would have it untold for good */
+    if (atomic_fetch_or_explicit(&introduced, UINT64_C(1) << device, memory_order_relaxed) >> device & 1)
         return;
     int kept = errno, version;
     char name[256] = "";

@@ -4,7 +4,7 @@
  */
 #include <sys/mman.h>
 
-#include "preload/record/lock.h"
+#include "preload/record/owned.h"
 #include "preload/record/record.h"
 #include "preload/record/region.h"
 #include "preload/record/session.h"
@@ -21,6 +21,8 @@ struct open_range {
     struct record_range range;
 };
 
+/* A thread may be taken away in the midst of a change (owned.h): at worst a place is nobody's then, since it
+ * is taken before it is filled and filled before it counts as given out. */
 static struct open_range *places; /* a reservation, of which only what is used takes memory */
 static uint32_t places_used, free_place;
 static uint32_t looked_at; /* by ranges_next() */
@@ -53,25 +55,33 @@ static struct open_range *take_place(void)
     } else {
         return NULL;
     }
-    place->uses++;
+    atomic_signal_fence(memory_order_seq_cst);
     return place;
+}
+
+/* Gives it out; its number. */
+static uint64_t fill_place(struct open_range *place, struct record_call *call,
+                           const struct record_range *range)
+{
+    place->begin = call->begin;
+    place->tid = thread_tid(call->thread);
+    place->range = *range;
+    atomic_signal_fence(memory_order_seq_cst);
+    place->uses++;
+    return place->uses << PLACE_BITS | (uint64_t)(place - places);
 }
 
 uint64_t record_range_start(struct record_call *call, const struct record_range *range)
 {
-    struct open_range *place;
     uint64_t number = 0;
 
-    lock_take(&record_page->ranges_lock);
-    place = take_place();
-    if (place) {
-        place->begin = call->begin;
-        place->tid = thread_tid(call->thread);
-        place->range = *range;
-        number = place->uses << PLACE_BITS | (uint64_t)(place - places);
+    if (owned_take(&record_page->ranges_lock) != OWNED_REFUSED) {
+        struct open_range *place = take_place();
+
+        if (place) number = fill_place(place, call, range);
+        owned_give(&record_page->ranges_lock);
     }
-    lock_give(&record_page->ranges_lock);
-    if (!place && !call->outside)
+    if (!number && !call->outside)
         atomic_fetch_add_explicit(&session.lost_type[CAP_SPAN], 1, memory_order_relaxed);
     if (number && unlikely(region_is(range->name, range->domain)))
         region_met(call, CAP_SOURCE_NVTX, range, number);
@@ -84,6 +94,7 @@ static void give_place(uint32_t index)
 {
     places[index].uses++;
     places[index].next = free_place;
+    atomic_signal_fence(memory_order_seq_cst);
     free_place = index + 1;
 }
 
@@ -92,13 +103,13 @@ static bool take_range(uint64_t number, struct open_range *range)
     uint32_t index = (uint32_t)(number & (PLACES - 1));
     bool found;
 
-    lock_take(&record_page->ranges_lock);
+    if (owned_take(&record_page->ranges_lock) == OWNED_REFUSED) return false;
     found = index < places_used && (places[index].uses & 1) && places[index].uses == number >> PLACE_BITS;
     if (found) {
         *range = places[index];
         give_place(index);
     }
-    lock_give(&record_page->ranges_lock);
+    owned_give(&record_page->ranges_lock);
     return found;
 }
 
@@ -145,7 +156,11 @@ bool ranges_next(struct cap_record *record, uint64_t end_tick, int32_t *tid)
 {
     bool found = false;
 
-    lock_take(&record_page->ranges_lock);
+    if (owned_take(&record_page->ranges_lock) == OWNED_REFUSED) {
+        /* Those that are open cannot be told. record_gap() counts for an open session alone. */
+        atomic_fetch_add_explicit(&session.header->gaps[CAP_GAP_ABANDONED], 1, memory_order_relaxed);
+        return false;
+    }
     while (!found && looked_at < places_used) {
         const struct open_range *range = &places[looked_at++];
         uint64_t number = range->uses << PLACE_BITS | (uint64_t)(range - places);
@@ -157,6 +172,6 @@ bool ranges_next(struct cap_record *record, uint64_t end_tick, int32_t *tid)
         *tid = range->tid;
         found = true;
     }
-    lock_give(&record_page->ranges_lock);
+    owned_give(&record_page->ranges_lock);
     return found;
 }
