@@ -288,7 +288,8 @@ enum cap_payload { CAP_PAYLOAD_NONE, CAP_PAYLOAD_U64, CAP_PAYLOAD_I64, CAP_PAYLO
 #define CAP_GAPS(G)                                                                                          \
     G(UNKNOWN_ENTRY_POINT, "unknown_entry_points", "look-ups answered with an entry point that has no hook") \
     G(NESTED, "nested_calls", "calls from inside a hook of the same thread")                                 \
-    G(ABANDONED, "abandoned_calls", "calls left for good by a jump out of a signal's handler")               \
+    G(ABANDONED, "abandoned_calls",                                                                          \
+      "calls left for good: by a jump out of a signal's handler, or the thread's end in one")                \
     G(UNKNOWN_FREE, "unknown_frees", "frees of storages whose allocation was not seen, or the reverse")      \
     G(UNKNOWN_SPAN_END, "unknown_span_ends", "ends of spans that were not open on their thread")             \
     G(STRADDLING, "straddling_calls", "calls that were under way when the captured region began or ended")   \

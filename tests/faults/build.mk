@@ -28,7 +28,10 @@ $(BUILD)/tests/faults/look_fork: $(BUILD)/obj/tests/faults/look_fork.o
 $(BUILD)/tests/faults/kept: $(BUILD)/obj/tests/faults/kept.o $(BUILD)/sim/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -ldl -lpthread
+$(BUILD)/tests/faults/heap: $(BUILD)/obj/tests/faults/heap.o $(BUILD)/sim/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -lpthread
 $(BUILD)/tests/faults/floats: $(BUILD)/obj/tests/faults/floats.o $(BUILD)/sim/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -ldl -lm
-TEST_TARGETS += $(addprefix $(BUILD)/tests/faults/,holder.so libcudart-renamed.so.12 look_fork kept floats)
+TEST_TARGETS += $(addprefix $(BUILD)/tests/faults/,holder.so libcudart-renamed.so.12 look_fork kept floats heap)
