@@ -166,6 +166,8 @@ static void take_anchor(struct device_context *context, CUstream stream, struct 
     announce(context);
     context->clock.host = anchor;
     atomic_store_explicit(&context->tied, true, memory_order_relaxed);
+    atomic_store_explicit(&context->anchored_in, context->clock.announced, memory_order_relaxed);
+    atomic_store_explicit(&context->anchored, anchor.host_tick, memory_order_relaxed);
     record_clock(context->device, context->clock.number, &anchor);
 }
 
@@ -209,11 +211,23 @@ static bool lock_for_anchor(struct device_context *context)
     return true;
 }
 
+/* Looks without the lock, which costs more than most waits have to do here. */
+static bool may_be_due(const struct device_context *context, uint64_t tick)
+{
+    uint64_t last = atomic_load_explicit(&context->anchored, memory_order_relaxed);
+
+    return atomic_load_explicit(&context->state, memory_order_relaxed) == DEVICE_SLOT_READY &&
+           (!last || atomic_load_explicit(&context->anchored_in, memory_order_relaxed) != record_session() ||
+            record_roughly_ns(tick) - record_roughly_ns(last) >= ANCHOR_EVERY_NS);
+}
+
 void device_synchronize_clocks(struct device_context *context, const struct device_stream *waited)
 {
     uint64_t begin = record_tick();
 
-    if (atomic_load_explicit(&hook_captures, memory_order_relaxed) > 0 || !lock_for_anchor(context)) return;
+    if (atomic_load_explicit(&hook_captures, memory_order_relaxed) > 0 || !may_be_due(context, begin) ||
+        !idle_stream(context, waited) || !lock_for_anchor(context))
+        return;
     if (atomic_load_explicit(&context->state, memory_order_relaxed) == DEVICE_SLOT_READY &&
         (!context->clock.host.host_tick || context->clock.announced != record_session() ||
          record_roughly_ns(begin) - record_roughly_ns(context->clock.host.host_tick) >= ANCHOR_EVERY_NS)) {

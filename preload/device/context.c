@@ -161,6 +161,7 @@ static void open_slot(struct device_context *context, CUcontext handle, uint8_t 
     context->made = context->first = context->last_one = context->failures = 0;
     context->handle = handle;
     atomic_store_explicit(&context->tied, false, memory_order_relaxed);
+    atomic_store_explicit(&context->anchored, 0, memory_order_relaxed);
     context->device = device;
     context->clock =
         (struct device_clock){.number = atomic_fetch_add_explicit(&clocks, 1, memory_order_relaxed) + 1};

@@ -59,6 +59,8 @@ struct device_context {
     uint8_t device;
     struct device_clock clock;
     _Atomic bool tied; /* an anchor was taken */
+    /* Host tick of the last one, and in which session; both changed under the lock. */
+    _Atomic uint64_t anchored, anchored_in;
 };
 extern struct device_context device_contexts[DEVICE_SLOTS + 1];
 extern _Atomic uint32_t device_slots_used; /* the greatest number in use */
