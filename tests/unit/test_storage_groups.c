@@ -130,6 +130,30 @@ static void leaks_over_steps(void **state)
     drop(&made);
 }
 
+/* Whose steps are asked for does not change them: a is of the first step, b of the second, d of none. */
+static void steps_of_some(void **state)
+{
+    (void)state;
+    struct text text = {0};
+    struct made made;
+    struct training_steps some;
+    put_steps(&text);
+    put_life(&text, "a", 150, 160, 8, "");
+    put_life(&text, "b", 350, 360, 8, "");
+    put_life(&text, "c", 550, 560, 8, "");
+    put_life(&text, "d", 650, 660, 8, "");
+    put_end(&text, 1000);
+    make(&text, &made, NULL);
+    const uint8_t wanted[] = {1, 1, 0, 1};
+    assert_true(training_steps_make(made.trace, &made.memory, CG_ABSENT, wanted, &some));
+    assert_int_equal(some.count, 3);
+    const uint32_t expected[] = {0, 1, CG_NONE, CG_NONE}, all[] = {0, 1, 2, CG_NONE};
+    assert_memory_equal(some.of, expected, sizeof expected);
+    assert_memory_equal(made.steps.of, all, sizeof all);
+    training_steps_free(&some);
+    drop(&made);
+}
+
 static void steps_by_name(void **state)
 {
     (void)state;
@@ -496,6 +520,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(leaks_at_the_end),
+        cmocka_unit_test(steps_of_some),
         cmocka_unit_test(leaks_over_steps),
         cmocka_unit_test(steps_by_name),
         cmocka_unit_test(steps_of_threads),
