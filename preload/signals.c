@@ -11,6 +11,7 @@
 /* A set as the kernel has it. The C library's own functions leave out the signals that it cancels threads by
  * and changes their user with. */
 typedef uint64_t kernel_set;
+enum { TRIES = 3 };
 #define BIT(signal) (UINT64_C(1) << ((signal)-1))
 
 static const kernel_set all_but_faults =
@@ -52,7 +53,10 @@ void signals_release(void)
     if (--held.depth > 0) return;
     /* First, or a handler that jumps out would leave it as it is. */
     pthread_setcancelstate(held.past_cancel, &none);
-    if (!held.refused) set_blocked(&held.past, NULL);
+    /* The kernel does not refuse this; who stands between may, once. The program's signals must come through.
+     */
+    for (int i = 0; !held.refused && i < TRIES && !set_blocked(&held.past, NULL); i++)
+        ;
 }
 
 /* Likewise. While signals are held back the thread is not cancelled either, so past_cancel is what it comes
