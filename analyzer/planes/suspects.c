@@ -228,7 +228,8 @@ static void find_in_memory(struct search *search, const struct pair_map *numbers
         if (records->device[row] != device) {
             device = records->device[row];
             const struct pair_entry *entry = pair_map_find(numbers, device, 0);
-            most = entry && is_cuda(trace_text(trace, device)) ? capacity[entry->value] : UINT64_MAX;
+            bool known = entry && capacity && is_cuda(trace_text(trace, device));
+            most = known ? capacity[entry->value] : UINT64_MAX;
         }
         if (records->bytes[row] <= most || lies_elsewhere(trace, row)) continue;
         mark(search, SUSPECT_LARGER_THAN_DEVICE, row, records->bytes[row] - most);
@@ -358,7 +359,7 @@ static void sum_up(const struct search *search)
                                   amount_of(trace, plane, row));
     for (size_t i = 0; i < suspects->count; i++) {
         const struct suspect *suspect = &suspects->found[i];
-        if (suspect->plane != SUSPECT_INTERVALS) continue;
+        if (suspect->plane != SUSPECT_INTERVALS || !work) continue;
         struct suspect_clock *clock = &suspects->clocks[work->streams[work->stream[suspect->row]].clock];
         clock->count++;
         clock->duration_ns = cg_sat_add(clock->duration_ns, suspect->amount);

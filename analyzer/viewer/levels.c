@@ -189,15 +189,17 @@ struct next_level {
 
 static void add_to_next(struct next_level *next, struct level_entry entry, const struct slice *slice)
 {
-    struct level_entry *last = next->used > next->begin ? &next->entries[next->used - 1] : NULL;
-    const struct slice *stands = last ? &next->slices->list[last->slice] : NULL;
-    if (last && stands->start >> next->bits == slice->start >> next->bits) {
-        last->count += entry.count;
-        last->sum = cg_sat_add(last->sum, entry.sum);
-        if (slice->duration > stands->duration) last->slice = entry.slice;
-    } else {
-        next->entries[next->used++] = entry;
+    if (next->used > next->begin) {
+        struct level_entry *last = &next->entries[next->used - 1];
+        const struct slice *stands = &next->slices->list[last->slice];
+        if (stands->start >> next->bits == slice->start >> next->bits) {
+            last->count += entry.count;
+            last->sum = cg_sat_add(last->sum, entry.sum);
+            if (slice->duration > stands->duration) last->slice = entry.slice;
+            return;
+        }
     }
+    next->entries[next->used++] = entry;
 }
 
 /* The columns of a level; those of details unless that is NULL. One pass for all, and for what the next level

@@ -286,6 +286,7 @@ static void assign_lanes(struct slice *list, struct track *track, struct lane la
                          size_t borders[65])
 {
     uint32_t occupied = 0;
+    track->lanes = 0;
     for (size_t i = 0, sorted = 0; i < track->count; i++) {
         struct slice *slice = &list[i];
         if (i == sorted) sorted = sort_equal_starts(list, i, track->count);
