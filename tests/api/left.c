@@ -24,7 +24,7 @@
 #if defined(__x86_64__)
 #include "tests/api/stepping.h"
 
-enum { STEPS_MAX = 1 << 20, NEAR = 4, LEVELS = 16, LIMIT_S = 15, LATER_BYTES = 7777, VICTIM_BYTES = 100 };
+enum { STEPS_MAX = 1 << 20, NEAR = 4, LEVELS = 16, LIMIT_S = 30, LATER_BYTES = 7777, VICTIM_BYTES = 100 };
 
 static enum { JUMP, EXIT, CANCEL } way;
 static const char *what;
@@ -219,6 +219,7 @@ static void run_thread(void *(*run)(void *), void *argument)
 
 static void visit(CUcontext context, int place)
 {
+    alarm(LIMIT_S);
     stop_at = place;
     counting = place < 0;
     if (strcmp(what, "free") == 0) CHECK(cuMemAlloc(&given, VICTIM_BYTES) == CUDA_SUCCESS);
