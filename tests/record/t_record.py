@@ -9,6 +9,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'tools'))
 import check_trace  # noqa: E402
+from harness import SANITIZED  # noqa: E402
 from tap import done, equal, ok, skip  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get('BUILD', 'build'))
@@ -129,11 +130,7 @@ def full():
     equal(live, set(), 'a full ring: no freed storage looks retained')
 
 
-def endings():
-    for command, status in (('_exit', 7), ('quick_exit', 8)):
-        run = Run(command)
-        valid(run, command, status)
-        equal(run.lines()[-1]['end'], command, f'{command}: named in the trace')
+def forks():
     run = Run('fork')
     valid(run, 'fork')
     equal(len(run.traces()), 2, 'fork: parent and child have a trace each')
@@ -143,6 +140,17 @@ def endings():
     valid(run, 'fork with names')
     launches = [[o['op_name'] for o in map(json.loads, open(t)) if 'grid' in o] for t in run.traces()]
     equal(sorted(launches), [[], ['known before the fork'] * 2 + ['new in the child']], 'fork: numbers of strings stay right in the child')
+
+
+def endings():
+    for command, status in (('_exit', 7), ('quick_exit', 8)):
+        run = Run(command)
+        valid(run, command, status)
+        equal(run.lines()[-1]['end'], command, f'{command}: named in the trace')
+    if SANITIZED:
+        skip('fork', 'the child waits for ever where another thread was within the allocator of the sanitizer')
+    else:
+        forks()
     equal(Run('nothing').names, [], 'a program that records nothing leaves nothing')
     run = Run('close-all')
     equal(run.out, b'', 'closed descriptors: nothing written into files of the program')
