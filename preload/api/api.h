@@ -31,16 +31,23 @@ int api_needs(const char *text, size_t limit);
  * remembered it (NVTX) may take texts that are refused here. 0: it is to be looked at. limit: at least
  * RECORD_RECENT_BYTES. */
 uint32_t api_known_slowly(const char *text, size_t limit);
-static inline __attribute__((always_inline)) uint32_t api_known(const char *text, size_t limit)
+/* The same where it takes no call to tell. *own_step: what it says, CAP_FLAG_STEP form. False: it takes one.
+ */
+static inline __attribute__((always_inline)) bool api_known_at_once(const char *text, uint32_t *number,
+                                                                    uint32_t *own_step)
 {
     const struct record_recent *recent = record_recent_place(text);
 
-    if (likely(recent->text == text && recent->certain)) {
-        uint32_t number = record_recent_number(recent);
+    if (unlikely(recent->text != text || recent->how != RECORD_RECENT_CERTAIN)) return false;
+    *number = record_recent_number(recent);
+    *own_step = record_pinned((uint32_t)recent->own_step);
+    return likely(record_recent_same(recent, text));
+}
+static inline __attribute__((always_inline)) uint32_t api_known(const char *text, size_t limit)
+{
+    uint32_t number, own_step;
 
-        return likely(record_recent_same(recent, text, recent->certain)) ? number : 0;
-    }
-    return api_known_slowly(text, limit);
+    return likely(api_known_at_once(text, &number, &own_step)) ? number : api_known_slowly(text, limit);
 }
 /* One that may be NULL. */
 int api_allows(const char *text, size_t limit);

@@ -240,10 +240,11 @@ static __attribute__((noinline)) int put_scalar_slowly(const char *label, double
 static inline __attribute__((always_inline)) bool put_scalar(const struct record_plain *call, uint32_t label,
                                                              double value)
 {
-    struct cap_record *slot = record_plain_slot(call);
+    struct cap_record *slot;
     uint64_t bits;
 
-    if (unlikely(!slot)) return false;
+    if (unlikely(!record_plain_room(call))) return false;
+    slot = record_plain_slot(call);
     memcpy(&bits, &value, sizeof bits);
     record_store_head(slot, &(struct cap_record){.begin = call->begin,
                                                  .span = call->thread->span,

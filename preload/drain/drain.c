@@ -123,10 +123,10 @@ static void track_span(struct ring_view *view, const struct cap_record *record)
     if (record->type == CAP_SPAN_BEGIN && depth < RECORD_DEPTH_MAX) {
         view->open[view->open_depth++] =
             (struct record_open_span){.begin = record->begin,
-                                      .span = record->span,
+                                      .inside = record->span,
                                       .clipped = (record->flags & CAP_FLAG_CLIPPED_START) != 0};
     } else if (record->type == CAP_SPAN_END) {
-        while (depth > 0 && view->open[depth - 1].span != record->span)
+        while (depth > 0 && view->open[depth - 1].inside != record->span)
             depth--;
         if (depth == 0) return;
         memmove(&view->open[depth - 1], &view->open[depth], (view->open_depth - depth) * sizeof *view->open);

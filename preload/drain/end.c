@@ -46,7 +46,7 @@ static void end_spans(uint64_t last_tick, const struct session_end *end)
 
         while (view->open_depth > 0) {
             const struct record_open_span *open = &view->open[--view->open_depth];
-            put_span_end(open->span, cap_ns(&writer.state.clock, open->begin), writer.end_ns,
+            put_span_end(open->inside, cap_ns(&writer.state.clock, open->begin), writer.end_ns,
                          open->clipped ? JSONL_CLIPPED_BOTH : JSONL_CLIPPED_END);
         }
     }

@@ -77,8 +77,8 @@ static enum capture_result open_waiting(const struct capture_request *asked, str
     request.synchronised = synchronised;
     region.name = record_string(name, strlen(name));
     region.step = span_step(region.name);
-    for (uint32_t i = 0; i < thread->peer->depth && i < CAP_ENCLOSING_MAX && !region.own; i++)
-        region.enclosing[region.enclosing_count++] = thread->peer->stack[i].range.name;
+    for (uint32_t i = 1; i <= thread->peer->depth && i <= CAP_ENCLOSING_MAX && !region.own; i++)
+        region.enclosing[region.enclosing_count++] = thread->peer->open[i].range.name;
     wrong = session_open(&request, &region, thread);
     if (wrong) {
         atomic_store_explicit(&record_page->state, SESSION_WAITING, memory_order_release);

@@ -8,7 +8,7 @@
 
 #include "preload/record/owned.h"
 #include "preload/record/session.h"
-#include "preload/record/ring.h"
+#include "preload/record/span_plain.h"
 #include "preload/unnoticed.h"
 
 struct record_peer record_nobody;
@@ -101,7 +101,7 @@ void peers_forked(void)
 
 static struct {
     struct record_peer *peer;
-    struct record_open_span stack[RECORD_DEPTH_MAX]; /* of that one, copied */
+    struct record_open_span open[RECORD_DEPTH_MAX]; /* of that one, copied */
     uint32_t depth, at, parent;
     int32_t tid;
 } cursor;
@@ -137,7 +137,7 @@ static void look_at(struct record_peer *peer)
     if (peer->tid && peer->generation != session.generation &&
         atomic_load_explicit(&peer->at, memory_order_acquire) == RECORD_AT_NOTHING) {
         cursor.depth = peer->depth;
-        memcpy(cursor.stack, peer->stack, cursor.depth * sizeof *cursor.stack);
+        memcpy(cursor.open, peer->open + 1, cursor.depth * sizeof *cursor.open);
     }
     peer_let_go(peer);
 }
@@ -164,11 +164,10 @@ bool peers_next(struct cap_record *record, uint64_t end_tick, int32_t *tid)
         cursor.peer = next;
         look_at(next);
     }
-    open = &cursor.stack[cursor.at++];
+    open = &cursor.open[cursor.at++];
     if (open->begin > opened) return peers_next(record, end_tick, tid); /* since the session is over */
     span = atomic_fetch_add_explicit(&session.span_block, 1, memory_order_relaxed);
-    *record =
-        span_record(CAP_SPAN, opened, span, cursor.parent, (enum cap_span_source)open->source, &open->range);
+    *record = span_record(CAP_SPAN, opened, span, cursor.parent, span_source(open), &open->range);
     record->flags |= CAP_FLAG_CLIPPED_START | CAP_FLAG_CLIPPED_END;
     record->ticks = end_tick > opened ? end_tick - opened : 0;
     *tid = cursor.tid;

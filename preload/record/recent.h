@@ -18,13 +18,20 @@
 
 /* No more: a program that opens the library later has little room left for such variables. */
 enum { RECORD_RECENT = 16, RECORD_RECENT_BYTES = 16 };
+enum record_recent_how {
+    RECORD_RECENT_AT_LENGTH, /* is compared byte by byte: record_recent_compare() */
+    RECORD_RECENT_AT_ONCE,   /* by its 16 bytes: record_recent_same() */
+    RECORD_RECENT_CERTAIN,   /* likewise, and is certainly not blank */
+};
 struct record_recent {
     const char *text;
     uint32_t number;
-    /* One bit for each of its bytes and its NUL, when those are no more than 16 and all 16 bytes there lie on
-     * one page, so that reading them is no fault, whatever is behind the text; else 0. */
-    uint16_t mask;
-    uint16_t certain; /* the same where the text is certainly not blank; else 0 */
+    /* Of its bytes and its NUL, when those are no more than 16 and all 16 bytes there lie on one page, so
+     * that reading them is no fault, whatever is behind the text: one bit for each byte that is not one of
+     * them. */
+    uint16_t behind;
+    uint8_t how;      /* enum record_recent_how */
+    uint8_t own_step; /* the step that it says, CAP_FLAG_STEP form */
     char bytes[RECORD_RECENT_BYTES];
 } __attribute__((aligned(32)));
 extern HIDDEN _Thread_local struct record_recent record_recent[RECORD_RECENT]
@@ -32,23 +39,23 @@ extern HIDDEN _Thread_local struct record_recent record_recent[RECORD_RECENT]
 
 static inline struct record_recent *record_recent_place(const char *text)
 {
-    return &record_recent[(((uintptr_t)text ^ (uintptr_t)text >> 7) >> 2) % RECORD_RECENT];
+    return record_pinned(&record_recent[(((uintptr_t)text ^ (uintptr_t)text >> 7) >> 2) % RECORD_RECENT]);
 }
 
 /* An entry is written from its end to its beginning, and read from its text to its number to its bytes: a
  * signal's handler may read one that is half written, and write one that is half read. Whatever is met then,
  * a number goes with its own bytes, or the bytes are not the text's. */
 
-/* Whether the bytes at `text` under the mask are still those of the entry. */
-static inline bool record_recent_same(const struct record_recent *recent, const char *text, unsigned mask)
+/* Whether the bytes at `text` are still those of the entry. */
+static inline bool record_recent_same(const struct record_recent *recent, const char *text)
 {
 #if RECORD_RECENT_WIDE
     __m128i known = _mm_load_si128((const __m128i *)(const void *)recent->bytes);
     __m128i now = _mm_loadu_si128((const __m128i_u *)text);
 
-    return (~(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(known, now)) & mask) == 0;
+    return ((unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(known, now)) | recent->behind) == 0xffff;
 #else
-    (void)recent, (void)text, (void)mask;
+    (void)recent, (void)text;
     return false;
 #endif
 }
@@ -73,9 +80,9 @@ static inline uint32_t record_text_known(const char *text)
     uint32_t number;
 
     if (unlikely(recent->text != text)) return 0;
-    if (unlikely(!recent->mask)) return record_recent_compare(recent, text);
+    if (unlikely(recent->how == RECORD_RECENT_AT_LENGTH)) return record_recent_compare(recent, text);
     number = record_recent_number(recent);
-    return likely(record_recent_same(recent, text, recent->mask)) ? number : 0;
+    return likely(record_recent_same(recent, text)) ? number : 0;
 }
 
 #endif

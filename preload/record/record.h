@@ -97,8 +97,9 @@ static inline __attribute__((always_inline)) bool record_enter_plain(struct reco
      * between is later than this call and must not come before it: then head has moved. */
     atomic_signal_fence(memory_order_seq_cst);
     call->begin = record_counter();
-    if (unlikely(thread->busy || peer_is_at_slot(peer))) return false;
-    atomic_store_explicit(&peer->at, record_frame() | RECORD_AT_SLOT, memory_order_relaxed);
+    /* Of no call: of one that has left, at is RECORD_AT_NOTHING before busy is 0. */
+    if (unlikely((thread->busy | peer_own_at(peer)) != 0)) return false;
+    atomic_store_explicit(&peer->at, record_frame() + RECORD_AT_SLOT, memory_order_relaxed);
     /* As in ring_window_open_as(): before the load of the generation. The processor's part is the closer's.
      */
     atomic_signal_fence(memory_order_seq_cst);
@@ -113,13 +114,17 @@ static inline __attribute__((always_inline)) bool record_enter_plain(struct reco
     call->head = head;
     return true;
 }
-/* The next slot, to be filled and published; NULL: it may be that there is no room. */
-static inline __attribute__((always_inline)) struct cap_record *
-record_plain_slot(const struct record_plain *call)
+/* Whether there is certainly room for a record. */
+static inline bool record_plain_room(const struct record_plain *call)
+{
+    return likely(call->head < call->thread->check_at);
+}
+/* The next slot, to be filled and published. */
+static inline struct cap_record *record_plain_slot(const struct record_plain *call)
 {
     const struct record_thread *thread = call->thread;
 
-    return likely(call->head < thread->check_at) ? &thread->slots[call->head & thread->mask] : NULL;
+    return record_pinned(&thread->slots[call->head & thread->mask]);
 }
 static inline void record_plain_publish(const struct record_plain *call)
 {

@@ -41,6 +41,16 @@ static bool is_selected(uint64_t occurrence)
     return *session.settings.step ? settings_has_number(session.settings.step, occurrence) : occurrence == 1;
 }
 
+bool region_is_chosen(uint32_t name, uint32_t domain)
+{
+    const struct region_choice *choice = &region_choice;
+
+    if (name == choice->names[0].name) return name != 0;
+    for (uint32_t i = 1; i < choice->count; i++)
+        if (name == choice->names[i].name && domain == choice->names[i].domain) return true;
+    return false;
+}
+
 bool region_missed(uint64_t *count, uint64_t *selected)
 {
     *count = atomic_load_explicit(&occurrences, memory_order_relaxed);
@@ -59,7 +69,7 @@ bool region_is_range(uint64_t range)
 static void fill_enclosing(struct cap_region *region, const struct record_peer *peer, uint32_t depth)
 {
     for (uint32_t i = 0; i < depth && region->enclosing_count < CAP_ENCLOSING_MAX; i++)
-        region->enclosing[region->enclosing_count++] = peer->stack[i].range.name;
+        region->enclosing[region->enclosing_count++] = peer->open[1 + i].range.name;
 }
 
 static void open_region(struct record_call *call, enum cap_span_source source,

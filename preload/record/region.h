@@ -23,15 +23,10 @@ extern HIDDEN struct region_choice region_choice;
 /* From the settings; once for the process. */
 void region_choose(void);
 
+bool region_is_chosen(uint32_t name, uint32_t domain);
 static inline bool region_is(uint32_t name, uint32_t domain)
 {
-    const struct region_choice *choice = &region_choice;
-
-    if (likely(choice->count == 0)) return false;
-    if (unlikely(name == choice->names[0].name)) return name != 0;
-    for (uint32_t i = 1; i < choice->count; i++)
-        if (name == choice->names[i].name && domain == choice->names[i].domain) return true;
-    return false;
+    return unlikely(region_choice.count != 0) && region_is_chosen(name, domain);
 }
 
 /* One occurrence of it begins: counted; a selected one opens a session when none is open. range: the number

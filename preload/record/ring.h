@@ -77,18 +77,19 @@ struct record_range {
     uint64_t payload; /* bits of a value of that type */
 };
 
-/* Steps are in CAP_FLAG_STEP form. One cache line: span_plain.h writes it in four stores. */
+/* One cache line. */
 struct record_open_span {
     uint64_t begin;
-    uint32_t span;   /* 0: not recorded, for want of room; kept, since its end will come */
-    uint32_t inside; /* what records made directly in it belong to: itself, or what is around it */
+    /* What records made directly in it belong to, as record_set_inside() has it: the number of the span
+     * itself, or, when it is not recorded, of what is around it; and the step of the innermost that has one.
+     */
+    uint32_t inside, step;
     /* Of an explicit span, the number that its end will name: it stays when the span is cut and goes on as
      * another. 0: a range that was pushed. */
     uint64_t handle;
-    uint16_t level; /* ranges around it on its stack */
-    uint8_t own_step;
-    uint8_t step;              /* its own, or that of the innermost one around it */
-    uint8_t source;            /* enum cap_span_source */
+    uint16_t level;            /* ranges around it on its stack */
+    uint16_t flags;            /* of its record: enum cap_span_source, and its own step */
+    bool recorded;             /* false for want of room; kept, since its end will come */
     bool call_edge;            /* its end writes an edge from the span around it */
     bool clipped;              /* the writer's: it was open when the session began */
     struct record_range range; /* to begin it anew */
@@ -123,8 +124,10 @@ struct record_peer {
     uint32_t depth;
     _Atomic uint64_t stack_ticks; /* the owner's: what its stacks have cost, in all sessions */
     struct record_peer *next;
-    struct unwind_last last_stack;                   /* of its owner alone */
-    struct record_open_span stack[RECORD_DEPTH_MAX]; /* depth of them are open */
+    struct unwind_last last_stack; /* of its owner alone */
+    /* The depth open ones behind the first, which stands for what is around all of them: with it there is
+     * always an innermost one. */
+    struct record_open_span open[1 + RECORD_DEPTH_MAX];
 };
 extern HIDDEN struct record_peer record_nobody; /* of threads that have none yet: written to, never read */
 
@@ -132,6 +135,16 @@ extern HIDDEN struct record_peer record_nobody; /* of threads that have none yet
 static inline bool peer_is_at_slot(const struct record_peer *peer)
 {
     return atomic_load_explicit(&peer->at, memory_order_relaxed) & RECORD_AT_SLOT;
+}
+
+/* record_peer.at, by its owner, who alone writes it: an operand in memory, where an atomic load is an
+ * instruction of its own. */
+static inline uintptr_t peer_own_at(const struct record_peer *peer)
+{
+    uintptr_t at;
+
+    memcpy(&at, (const void *)&peer->at, sizeof at);
+    return at;
 }
 
 /* The ring of threads that have none yet: read, never written to. */
@@ -147,10 +160,9 @@ struct record_thread {
     struct cap_record *slots;
     struct cap_ring *ring;
     struct record_peer *peer;
-    /* These two are written together, by record_set_span(). */
-    uint32_t span; /* innermost open one that is recorded, or base */
+    /* These two are written together, by record_set_inside(). */
+    uint32_t span; /* innermost open one that is recorded, or what is around all: the region, or the root */
     uint32_t step; /* of the innermost span that has one, CAP_FLAG_STEP form */
-    uint32_t base; /* what it hangs under outside of all spans: the measured region, or the root */
     /* Entries of its stack, from the bottom, that are no spans of the trace: they were open when it opened
      * the region. The topmost of these is the region itself when region_here. */
     uint32_t around;
@@ -219,6 +231,14 @@ bool record_is_still_inside(struct record_thread *thread, uintptr_t frame);
 /* A call of this frame was left so, as one that comes from `now` can tell. */
 bool record_frame_is_gone(uintptr_t frame, uintptr_t now);
 
+/* Has the compiler work out an address here, once: it would do so anew for several of the members. */
+#define record_pinned(address)                                                                               \
+    ({                                                                                                       \
+        __typeof__((address) + 0) pinned_ = (address);                                                       \
+        __asm__("" : "+r"(pinned_));                                                                         \
+        pinned_;                                                                                             \
+    })
+
 /* ---- stores ----
  *
  * A record is put together in registers and stored in pairs of words: 4 stores for a begin where member by
@@ -230,6 +250,17 @@ typedef uint64_t record_pair __attribute__((vector_size(16), aligned(8), may_ali
 static inline void record_store(void *at, uint64_t low, uint64_t high)
 {
     *(record_pair *)at = (record_pair){low, high};
+}
+
+/* Words and halves of them that a register has as they are: putting them together costs more than a store
+ * does. Volatile, or the compiler does it nonetheless. */
+static inline void record_store_word(void *at, uint64_t value)
+{
+    *(volatile uint64_t *)at = value;
+}
+static inline void record_store_half(void *at, uint32_t value)
+{
+    *(volatile uint32_t *)at = value;
 }
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "members are shifted to where they stand in words");
@@ -246,14 +277,13 @@ static inline __attribute__((always_inline)) void record_store_head(struct cap_r
                  from->ticks);
 }
 
-/* What the thread's records belong to from here on. */
-static inline void record_set_span(struct record_thread *thread, uint32_t span, uint32_t step)
+/* What the thread's records belong to from here on: a span's number, and a step in the upper half. */
+static inline void record_set_inside(struct record_thread *thread, uint64_t span_and_step)
 {
-    uint64_t both = span | (uint64_t)step << 32;
-
-    memcpy(&thread->span, &both, sizeof both);
+    memcpy(&thread->span, &span_and_step, sizeof span_and_step);
 }
-_Static_assert(offsetof(struct record_thread, step) == offsetof(struct record_thread, span) + 4,
+_Static_assert(offsetof(struct record_thread, step) == offsetof(struct record_thread, span) + 4 &&
+                   offsetof(struct record_open_span, step) == offsetof(struct record_open_span, inside) + 4,
                "written as one word");
 
 /* ---- slots ---- */
@@ -276,6 +306,8 @@ enum ring_room {
 };
 /* The same for `count` slots in a row. */
 struct cap_record *ring_slot_slow(struct record_thread *thread, enum ring_room room, unsigned count);
+/* Inside of a window: looks for room that the writer has given back, and calls it when it is late. */
+void ring_look(struct record_thread *thread);
 
 /* From here to ring_window_close() the thread may touch its ring: whoever closes the session waits for it
  * before the ring goes. False: the session has ended, the ring is not to be touched. peer: the thread's.

@@ -395,6 +395,14 @@ static bool look(struct record_thread *thread, enum ring_room room, unsigned cou
     return room == RING_MUST && end <= tail + slots;
 }
 
+void ring_look(struct record_thread *thread)
+{
+    int past = errno;
+
+    look(thread, RING_MAY_DROP, 1);
+    errno = past;
+}
+
 /* Waits until there is room for any record. False: drop after all. */
 static bool wait_for_room(struct record_thread *thread, unsigned count)
 {

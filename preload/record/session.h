@@ -114,8 +114,6 @@ void span_cut(struct record_thread *thread, uint64_t tick);
 /* The thread's last call was left for good, perhaps between a span's record and the stack: that is put right.
  */
 void span_left(struct record_thread *thread);
-/* Takes the entry at `at`, which is no span of the trace, out of the thread's stack. */
-void span_take_out(struct record_thread *thread, uint32_t at);
 /* The step that a name says, in CAP_FLAG_STEP form. */
 uint8_t span_step(uint32_t name);
 /* The record of a span, up to its end: what a range says of itself. */

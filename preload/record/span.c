@@ -13,7 +13,7 @@
 #include "preload/record/span_plain.h"
 #include "preload/record/write.h"
 
-enum { SPAN_BLOCK = 1024 };
+enum { SPAN_BLOCK = 4096 };
 
 /* A handle says which thread began the span, so that another's is told from one that is not open. Of one that
  * was recorded it holds its number, and in which session (the low bits of its generation), so that it can be
@@ -35,6 +35,15 @@ static __attribute__((noinline, cold)) void take_numbers(struct record_thread *t
     thread->span_limit = thread->span_next + SPAN_BLOCK;
 }
 
+bool span_plain_prepare(struct record_plain *call)
+{
+    struct record_thread *thread = call->thread;
+
+    if (thread->span_next == thread->span_limit) take_numbers(thread);
+    if (!record_plain_room(call)) ring_look(thread);
+    return span_plain_may_open(call);
+}
+
 uint32_t span_number(struct record_thread *thread)
 {
     if (unlikely(thread->span_next == thread->span_limit)) take_numbers(thread);
@@ -43,13 +52,13 @@ uint32_t span_number(struct record_thread *thread)
 
 uint8_t span_step(uint32_t name)
 {
-    return span_own_step(&(struct record_range){.name = name});
+    return (uint8_t)span_named_step(name);
 }
 
 struct cap_record span_record(enum cap_type type, uint64_t begin, uint32_t span, uint32_t parent,
                               enum cap_span_source source, const struct record_range *range)
 {
-    return span_describe(type, begin, span, parent, source | (unsigned)span_own_step(range), range);
+    return span_describe(type, begin, span, parent, span_flags(source, range), range);
 }
 
 static void lost_begin(const struct record_thread *thread)
@@ -77,37 +86,28 @@ static void begin_entry(struct record_thread *thread, struct record_open_span *o
     struct cap_record *slot = ring_slot(thread, unlikely(range->measured) ? RING_MUST : RING_MAY_DROP);
 
     open->begin = tick;
-    open->span = 0;
+    open->recorded = false;
     open->inside = thread->span;
-    open->step = open->own_step ? open->own_step : (uint8_t)thread->step;
+    open->step = span_step_in(open, thread->step);
     if (unlikely(!slot)) {
         lost_begin(thread);
     } else {
         uint32_t span = span_number(thread);
 
-        *slot = span_describe(CAP_SPAN_BEGIN, tick, span, thread->span,
-                              (unsigned)(open->source | open->own_step | flags), range);
+        *slot = span_describe(CAP_SPAN_BEGIN, tick, span, thread->span, (unsigned)open->flags | flags, range);
         slot->result = (int32_t)continues;
-        open->span = open->inside = span;
+        open->inside = span;
+        open->recorded = true;
         ring_commit(thread);
     }
-    record_set_span(thread, open->inside, open->step);
+    record_set_inside(thread, span_inside(open));
 }
 
 /* What records belong to once the entries from depth on are gone. */
 static inline void settle(struct record_thread *thread, uint32_t depth)
 {
-    const struct record_open_span *stack = thread->peer->stack;
-
     thread->peer->depth = depth;
-    record_set_span(thread, depth ? stack[depth - 1].inside : thread->base,
-                    depth ? stack[depth - 1].step : 0);
-}
-
-/* The span that the begin of an entry named as its parent. */
-static uint32_t span_around(const struct record_thread *thread, const struct record_open_span *open)
-{
-    return open > thread->peer->stack ? open[-1].inside : thread->base;
+    record_set_inside(thread, span_inside(&thread->peer->open[depth]));
 }
 
 /* Writes the end of an entry. */
@@ -116,11 +116,11 @@ static void end_entry(struct record_thread *thread, const struct record_open_spa
 {
     struct cap_record *slot, deferred;
 
-    if (unlikely(!open->span)) return;
+    if (unlikely(!open->recorded)) return;
     slot = ring_slot(thread, RING_MUST);
     if (unlikely(!slot)) slot = &deferred;
     span_store_end(slot, open, tick, flags | (open->call_edge ? CAP_FLAG_CALL_EDGE : 0u));
-    if (open->call_edge) slot->span_data.parent = span_around(thread, open);
+    if (open->call_edge) slot->span_data.parent = open[-1].inside; /* as its begin has it */
     if (likely(slot != &deferred))
         ring_commit(thread);
     else
@@ -131,17 +131,17 @@ void record_span_close(struct record_thread *thread)
 {
     uint32_t depth = thread->peer->depth;
 
-    end_entry(thread, &thread->peer->stack[depth - 1], record_tick(), CAP_FLAG_CLIPPED_END);
+    end_entry(thread, &thread->peer->open[depth], record_tick(), CAP_FLAG_CLIPPED_END);
     settle(thread, depth - 1);
 }
 
 void span_cut(struct record_thread *thread, uint64_t tick)
 {
-    struct record_open_span *stack = thread->peer->stack;
+    struct record_open_span *open = thread->peer->open;
 
-    for (uint32_t i = thread->peer->depth; i-- > thread->around;) {
-        end_entry(thread, &stack[i], tick, CAP_FLAG_CLIPPED_END);
-        stack[i].span = 0;
+    for (uint32_t i = thread->peer->depth; i > thread->around; i--) {
+        end_entry(thread, &open[i], tick, CAP_FLAG_CLIPPED_END);
+        open[i].recorded = false;
     }
 }
 
@@ -169,61 +169,62 @@ void span_left(struct record_thread *thread)
     struct cap_record last;
 
     if (!last_span_record(thread, &last)) return;
-    while (depth > thread->around && peer->stack[depth - 1].span != last.span)
+    while (depth > thread->around && !(peer->open[depth].recorded && peer->open[depth].inside == last.span))
         depth--;
     if (last.type == CAP_SPAN_END && depth > thread->around) {
         settle(thread, depth - 1); /* with those inside of it, whose ends came before */
         return;
     }
     if (last.type == CAP_SPAN_BEGIN && depth == thread->around)
-        end_entry(thread, &(struct record_open_span){.begin = last.begin, .span = last.span}, record_tick(),
-                  CAP_FLAG_CLIPPED_END);
+        end_entry(thread,
+                  &(struct record_open_span){.begin = last.begin, .inside = last.span, .recorded = true},
+                  record_tick(), CAP_FLAG_CLIPPED_END);
     settle(thread, peer->depth);
 }
 
 void span_join(struct record_thread *thread, bool opener)
 {
-    struct record_open_span *stack = thread->peer->stack;
+    struct record_open_span *open = thread->peer->open;
     uint32_t depth = thread->peer->depth;
     uint64_t opened = atomic_load_explicit(&session.opened, memory_order_relaxed);
     bool regions = opener && !session.region.own;
 
     thread->handle_base = (uint64_t)(uint32_t)thread->tid << TID_AT |
                           (thread->generation & ((1u << GENERATION_BITS) - 1)) << GENERATION_AT;
-    thread->base = regions ? (uint32_t)CAP_SPAN_REGION : session.region.outside;
+    open[0].inside = regions ? (uint32_t)CAP_SPAN_REGION : session.region.outside;
     thread->around = regions ? depth : 0;
     thread->region_here = false;
-    for (uint32_t i = 0; i < thread->around; i++) {
-        stack[i].span = 0;
-        stack[i].inside = thread->base;
+    for (uint32_t i = 1; i <= thread->around; i++) {
+        open[i].recorded = false;
+        open[i].inside = open[0].inside;
     }
     settle(thread, thread->around);
-    for (uint32_t i = thread->around; i < depth; i++) {
-        bool before = stack[i].begin < opened;
+    for (uint32_t i = thread->around + 1; i <= depth; i++) {
+        bool before = open[i].begin < opened;
 
-        begin_entry(thread, &stack[i], before ? opened : stack[i].begin, 0,
+        begin_entry(thread, &open[i], before ? opened : open[i].begin, 0,
                     before ? CAP_FLAG_CLIPPED_START : 0);
         thread->peer->depth++;
     }
 }
 
-/* Ends the entry at `at`. Spans nest, so those inside of it end there too, and go on behind it, side by side
+/* Ends the at-th entry. Spans nest, so those inside of it end there too, and go on behind it, side by side
  * with it. */
 static void end_at(struct record_thread *thread, uint32_t at, uint64_t tick)
 {
-    struct record_open_span *stack = thread->peer->stack;
-    uint32_t depth = thread->peer->depth;
+    struct record_peer *peer = thread->peer;
+    uint32_t depth = peer->depth;
 
-    for (uint32_t i = depth; i-- > at;)
-        end_entry(thread, &stack[i], tick, 0);
-    settle(thread, at);
-    for (uint32_t i = at + 1; i < depth; i++) {
-        struct record_open_span *open = &stack[thread->peer->depth];
+    for (uint32_t i = depth; i >= at; i--)
+        end_entry(thread, &peer->open[i], tick, 0);
+    settle(thread, at - 1);
+    for (uint32_t i = at + 1; i <= depth; i++) {
+        struct record_open_span *open = &peer->open[peer->depth + 1];
 
-        *open = stack[i];
+        *open = peer->open[i];
         open->call_edge = false;
         open->range.measured = false; /* there is one measured span: the part before */
-        begin_entry(thread, open, tick, open->span, 0);
+        begin_entry(thread, open, tick, open->recorded ? open->inside : 0, 0);
         thread->peer->depth++;
     }
 }
@@ -242,10 +243,9 @@ static void place(struct record_call *call, struct record_open_span *open)
         return;
     }
     open->begin = call->begin;
-    open->span = 0;
-    open->inside = thread->base;
-    open->step = open->own_step ? open->own_step : (uint8_t)thread->step;
-    thread->step = open->step;
+    open->recorded = false;
+    open->inside = thread->peer->open[0].inside;
+    thread->step = open->step = span_step_in(open, thread->step);
     held = peer_hold(thread->peer);
     thread->peer->depth++;
     if (held) peer_let_go(thread->peer);
@@ -257,33 +257,30 @@ static __attribute__((noinline, cold)) void meet_region(struct record_call *call
 {
     const struct record_range range = open->range;
 
-    region_met(call, (enum cap_span_source)open->source, &range, 0);
+    region_met(call, span_source(open), &range, 0);
 }
 
-/* The entries inside of the one at `at` move down, and their steps are what is around them now. */
+/* The entries inside of the at-th one move down, and their steps are what is around them now. */
 static void move_down(struct record_peer *peer, uint32_t at)
 {
-    uint8_t step = at ? peer->stack[at - 1].step : 0;
-
-    memmove(&peer->stack[at], &peer->stack[at + 1], (peer->depth - at - 1) * sizeof *peer->stack);
-    for (uint32_t i = at; i + 1 < peer->depth; i++) {
-        step = peer->stack[i].own_step ? peer->stack[i].own_step : step;
-        peer->stack[i].step = step;
-    }
+    memmove(&peer->open[at], &peer->open[at + 1], (peer->depth - at) * sizeof *peer->open);
+    for (uint32_t i = at; i < peer->depth; i++)
+        peer->open[i].step = span_step_in(&peer->open[i], peer->open[i - 1].step);
 }
 
-void span_take_out(struct record_thread *thread, uint32_t at)
+/* Takes the at-th entry, which is no span of the trace, out of the thread's stack. */
+static void take_out(struct record_thread *thread, uint32_t at)
 {
     struct record_peer *peer = thread->peer;
-    bool inner = at + 1 < peer->depth, held;
+    bool inner = at < peer->depth, held;
 
     if (unlikely(inner)) signals_hold();
     held = peer_hold(peer);
     if (unlikely(inner)) move_down(peer, at);
     peer->depth--;
     if (held) peer_let_go(peer);
-    thread->step = peer->depth ? peer->stack[peer->depth - 1].step : 0;
-    if (at < thread->around) thread->around--;
+    thread->step = peer->open[peer->depth].step;
+    if (at <= thread->around) thread->around--;
     if (unlikely(inner)) signals_release();
 }
 
@@ -292,13 +289,13 @@ static void end_outside(struct record_call *call, uint32_t at)
 {
     struct record_thread *thread = call->thread;
 
-    if (!call->outside && thread->region_here && at + 1 == thread->around) region_ends(call);
-    span_take_out(thread, at);
+    if (!call->outside && thread->region_here && at == thread->around) region_ends(call);
+    take_out(thread, at);
 }
 
 static inline bool is_outside(const struct record_call *call, uint32_t at)
 {
-    return call->outside || at < call->thread->around;
+    return call->outside || at <= call->thread->around;
 }
 
 /* ---- explicit spans ---- */
@@ -333,30 +330,29 @@ uint64_t record_span_open(struct record_call *call, enum cap_span_source source,
         return 0;
     }
     if (!(session.families & CG_RECORD_SPAN)) return 0;
-    open = &thread->peer->stack[thread->peer->depth];
-    open->source = (uint8_t)source;
+    open = &thread->peer->open[thread->peer->depth + 1];
     open->call_edge = false;
     open->level = 0;
-    open->own_step = span_own_step(range);
+    open->flags = (uint16_t)span_flags(source, range);
     open->range = *range;
     open->handle = 1; /* of an explicit span, whichever */
     place(call, open);
     open->handle = handle =
-        likely(open->span) ? recorded_handle(thread, open->span) : unrecorded_handle(thread);
+        likely(open->recorded) ? recorded_handle(thread, open->inside) : unrecorded_handle(thread);
     if (unlikely(region_is(range->name, range->domain))) meet_region(call, open);
     return handle;
 }
 
-/* 1 + the place of an explicit span on the thread's stack, 0: it is not there. *inner: explicit ones are open
+/* The place of an explicit span on the thread's stack, 0: it is not there. *inner: explicit ones are open
  * inside of it. */
 static inline uint32_t explicit_place(const struct record_thread *thread, uint64_t span, bool *inner)
 {
-    const struct record_open_span *stack = thread->peer->stack;
+    const struct record_open_span *open = thread->peer->open;
     uint32_t depth = thread->peer->depth;
 
     *inner = false;
-    for (; depth > 0 && stack[depth - 1].handle != span; depth--)
-        *inner |= stack[depth - 1].handle != 0;
+    for (; depth > 0 && open[depth].handle != span; depth--)
+        *inner |= open[depth].handle != 0;
     return depth;
 }
 
@@ -375,17 +371,17 @@ enum record_span_place record_span_close_explicit(struct record_call *call, uint
 
     if (unlikely(!place)) return not_here(thread, span);
     if (unlikely(inner)) return RECORD_SPAN_NOT_INNERMOST;
-    if (unlikely(is_outside(call, place - 1))) {
+    if (unlikely(is_outside(call, place))) {
         bool region = !call->outside && thread->region_here && place == thread->around;
 
-        end_outside(call, place - 1);
+        end_outside(call, place);
         return region ? RECORD_SPAN_FOUND : RECORD_SPAN_NOT_RECORDED;
     }
     if (likely(place == thread->peer->depth)) {
-        end_entry(thread, &thread->peer->stack[place - 1], call->begin, 0);
+        end_entry(thread, &thread->peer->open[place], call->begin, 0);
         settle(thread, place - 1);
     } else {
-        end_at(thread, place - 1, call->begin);
+        end_at(thread, place, call->begin);
     }
     return RECORD_SPAN_FOUND;
 }
@@ -393,15 +389,15 @@ enum record_span_place record_span_close_explicit(struct record_call *call, uint
 enum record_span_place record_span_call_edge(const struct record_call *call, uint64_t caller, uint64_t callee)
 {
     struct record_thread *thread = call->thread;
-    struct record_open_span *stack = thread->peer->stack;
+    struct record_open_span *open = thread->peer->open;
     bool inner;
     uint32_t place = explicit_place(thread, callee, &inner), around;
 
     if (!place) return not_here(thread, callee);
-    if (is_outside(call, place - 1) || !stack[place - 1].span) return RECORD_SPAN_NOT_RECORDED;
+    if (is_outside(call, place) || !open[place].recorded) return RECORD_SPAN_NOT_RECORDED;
     around = place - 1;
-    if (caller && (around == 0 || stack[around - 1].handle != caller)) return RECORD_SPAN_NOT_AROUND;
-    stack[place - 1].call_edge = true;
+    if (caller && (around == 0 || open[around].handle != caller)) return RECORD_SPAN_NOT_AROUND;
+    open[place].call_edge = true;
     return RECORD_SPAN_FOUND;
 }
 
@@ -432,9 +428,7 @@ bool record_span_number(const struct record_thread *thread, uint64_t span, uint3
     uint32_t place = explicit_place(thread, span, &inner);
 
     if (place > 0) {
-        const struct record_open_span *open = &thread->peer->stack[place - 1];
-
-        *number = open->span ? open->span : open->inside;
+        *number = thread->peer->open[place].inside;
         return true;
     }
     *number = (uint32_t)span;
@@ -446,9 +440,9 @@ bool record_spans_open(const struct record_thread *thread)
 {
     const struct record_peer *peer = thread->peer;
 
-    for (uint32_t i = thread->around; i < peer->depth; i++)
-        if (peer->stack[i].handle &&
-            peer->stack[i].begin > atomic_load_explicit(&session.opened, memory_order_relaxed))
+    for (uint32_t i = thread->around + 1; i <= peer->depth; i++)
+        if (peer->open[i].handle &&
+            peer->open[i].begin > atomic_load_explicit(&session.opened, memory_order_relaxed))
             return true;
     return false;
 }
@@ -457,20 +451,20 @@ uint64_t record_span_since(const struct record_thread *thread)
 {
     const struct record_peer *peer = thread->peer;
 
-    for (uint32_t i = peer->depth; i-- > thread->around;)
-        if (peer->stack[i].span == thread->span) return peer->stack[i].begin;
+    for (uint32_t i = peer->depth; i > thread->around; i--)
+        if (peer->open[i].recorded && peer->open[i].inside == thread->span) return peer->open[i].begin;
     return atomic_load_explicit(&session.opened, memory_order_relaxed);
 }
 
 /* ---- ranges ---- */
 
-/* 1 + the place of the innermost range of a stack, 0: it has none. */
+/* The place of the innermost range of a stack, 0: it has none. */
 static inline uint32_t innermost(const struct record_thread *thread, uint32_t stack)
 {
-    const struct record_open_span *entries = thread->peer->stack;
+    const struct record_open_span *open = thread->peer->open;
     uint32_t depth = thread->peer->depth;
 
-    while (depth > 0 && (entries[depth - 1].handle || entries[depth - 1].range.stack != stack))
+    while (depth > 0 && (open[depth].handle || open[depth].range.stack != stack))
         depth--;
     return depth;
 }
@@ -512,20 +506,19 @@ int record_range_push(struct record_call *call, const struct record_range *range
         return -1;
     }
     around = innermost(thread, range->stack);
-    level = around ? thread->peer->stack[around - 1].level + 1 : 0;
+    level = around ? thread->peer->open[around].level + 1 : 0;
     if (unlikely(thread->peer->depth == RECORD_DEPTH_MAX ||
                  (thread->any_beyond && beyond(thread, range->stack, false)))) {
         uint32_t count = push_beyond(thread, range->stack);
 
         if (count) level += count - 1;
     } else {
-        struct record_open_span *open = &thread->peer->stack[thread->peer->depth];
+        struct record_open_span *open = &thread->peer->open[thread->peer->depth + 1];
 
-        open->source = CAP_SOURCE_NVTX;
         open->call_edge = false;
         open->handle = 0;
         open->level = (uint16_t)level;
-        open->own_step = span_own_step(range);
+        open->flags = (uint16_t)span_flags(CAP_SOURCE_NVTX, range);
         open->range = *range;
         place(call, open);
         if (unlikely(region_is(range->name, range->domain))) meet_region(call, open);
@@ -548,20 +541,20 @@ int record_range_pop(struct record_call *call, uint32_t stack)
     struct record_thread *thread = call->thread;
     uint32_t at = innermost(thread, stack);
     uint32_t *count = unlikely(thread->any_beyond) ? beyond(thread, stack, false) : NULL;
-    int level = at ? (int)thread->peer->stack[at - 1].level : -1;
+    int level = at ? (int)thread->peer->open[at].level : -1;
 
     if (unlikely(count != NULL)) {
         level += (int)*count;
         pop_beyond(thread, count);
     } else if (unlikely(at == 0)) {
         record_gap(RECORD_GAP_UNKNOWN_SPAN_END, 1);
-    } else if (unlikely(is_outside(call, at - 1))) {
-        end_outside(call, at - 1);
+    } else if (unlikely(is_outside(call, at))) {
+        end_outside(call, at);
     } else if (likely(at == thread->peer->depth)) {
-        end_entry(thread, &thread->peer->stack[at - 1], call->begin, 0);
+        end_entry(thread, &thread->peer->open[at], call->begin, 0);
         settle(thread, at - 1);
     } else {
-        end_at(thread, at - 1, call->begin);
+        end_at(thread, at, call->begin);
     }
     record_leave(call);
     return level;

@@ -214,13 +214,15 @@ static void remember_text(const char *text, size_t length, uint32_t number)
     if (RECORD_RECENT_WIDE && length < sizeof recent.bytes &&
         ((uintptr_t)text & (PAGE_BYTES - 1)) <= PAGE_BYTES - sizeof recent.bytes) {
         memcpy(recent.bytes, text, length);
-        recent.mask = (uint16_t)((2u << length) - 1);
-        if ((signed char)*text > ' ') recent.certain = recent.mask;
+        recent.behind = (uint16_t)(~0u << (length + 1));
+        recent.how = (signed char)*text > ' ' ? RECORD_RECENT_CERTAIN : RECORD_RECENT_AT_ONCE;
+        recent.own_step = span_step(number);
     }
     memcpy(place->bytes, recent.bytes, sizeof place->bytes);
     atomic_signal_fence(memory_order_release);
-    place->mask = recent.mask;
-    place->certain = recent.certain;
+    place->behind = recent.behind;
+    place->how = recent.how;
+    place->own_step = recent.own_step;
     atomic_signal_fence(memory_order_release);
     place->number = number;
     atomic_signal_fence(memory_order_release);
