@@ -81,9 +81,8 @@ static inline bool record_enter_as(struct record_call *call, uint16_t api, unsig
 struct record_plain {
     struct record_thread *thread;
     struct record_peer *peer; /* of the thread */
-    struct cap_ring *ring;
-    uint64_t head;  /* of the ring */
-    uint64_t begin; /* tick */
+    uint64_t head;            /* of the ring */
+    uint64_t begin;           /* tick */
 };
 static inline __attribute__((always_inline)) bool record_enter_plain(struct record_plain *call)
 {
@@ -110,7 +109,6 @@ static inline __attribute__((always_inline)) bool record_enter_plain(struct reco
     }
     call->thread = thread;
     call->peer = peer;
-    call->ring = ring;
     call->head = head;
     return true;
 }
@@ -128,7 +126,7 @@ static inline struct cap_record *record_plain_slot(const struct record_plain *ca
 }
 static inline void record_plain_publish(const struct record_plain *call)
 {
-    ring_publish(call->ring, call->head + 1);
+    ring_publish(call->thread->ring, call->head + 1);
 }
 static inline void record_leave_plain(struct record_plain *call)
 {

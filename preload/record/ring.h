@@ -169,8 +169,9 @@ struct record_thread {
     bool region_here;
     uint64_t handle_base;               /* of the handles of spans that it records in this session */
     uint32_t handle_next, handle_limit; /* block of numbers of explicit spans */
-    uint32_t span_next;                 /* block of span numbers that this thread may give out */
-    uint32_t span_limit;
+    /* Block of span numbers that this thread may give out: in the lower half, in the upper one what stands
+     * beside it in the record of a begin (span_type_half()). */
+    uint64_t span_next, span_limit;
     uint64_t storage_next, storage_limit; /* of the process' numbers: the last one given, and of its block */
     pid_t storage_pid;                    /* the process that they are of */
     uint32_t ring_index;

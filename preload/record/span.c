@@ -31,7 +31,8 @@ enum {
 
 static __attribute__((noinline, cold)) void take_numbers(struct record_thread *thread)
 {
-    thread->span_next = atomic_fetch_add_explicit(&session.span_block, SPAN_BLOCK, memory_order_relaxed);
+    thread->span_next = atomic_fetch_add_explicit(&session.span_block, SPAN_BLOCK, memory_order_relaxed) |
+                        (uint64_t)span_type_half(CAP_SPAN_BEGIN) << 32;
     thread->span_limit = thread->span_next + SPAN_BLOCK;
 }
 
@@ -47,7 +48,7 @@ bool span_plain_prepare(struct record_plain *call)
 uint32_t span_number(struct record_thread *thread)
 {
     if (unlikely(thread->span_next == thread->span_limit)) take_numbers(thread);
-    return thread->span_next++;
+    return (uint32_t)thread->span_next++;
 }
 
 uint8_t span_step(uint32_t name)

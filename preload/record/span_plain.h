@@ -74,15 +74,10 @@ static inline __attribute__((always_inline)) struct cap_record span_describe(enu
                                              .payload = range->payload}};
 }
 
-/* The first words of a slot. api and result are 0. */
-static inline __attribute__((always_inline)) void span_store_head(struct cap_record *slot, enum cap_type type,
-                                                                  uint64_t begin, uint32_t span,
-                                                                  uint64_t flags, uint64_t ticks)
+/* What stands beside a span's number, in one word with it. */
+static inline __attribute__((always_inline)) uint32_t span_type_half(enum cap_type type)
 {
-    record_store_word(&slot->begin, begin);
-    record_store_half(&slot->span, span);
-    record_store_half(&slot->type, type | 1u << 8 | (uint32_t)CAP_NO_DEVICE << 24);
-    record_store(&slot->api, flags << 16, ticks);
+    return type | 1u << 8 | (uint32_t)CAP_NO_DEVICE << 24;
 }
 _Static_assert(offsetof(struct cap_record, slots) == offsetof(struct cap_record, type) + 1 &&
                    offsetof(struct cap_record, device) == offsetof(struct cap_record, type) + 3 &&
@@ -91,11 +86,13 @@ _Static_assert(offsetof(struct cap_record, slots) == offsetof(struct cap_record,
 
 /* A slot of a begin, as span_describe() has it. flags: as there. */
 static inline __attribute__((always_inline)) void span_store_begin(struct cap_record *slot, uint64_t begin,
-                                                                   uint32_t span, uint32_t parent,
+                                                                   uint64_t span_and_type, uint32_t parent,
                                                                    uint64_t flags,
                                                                    const struct record_range *range)
 {
-    span_store_head(slot, CAP_SPAN_BEGIN, begin, span, flags | (range->measured ? CAP_FLAG_MEASURED : 0u), 0);
+    record_store_word(&slot->begin, begin);
+    record_store_word(&slot->span, span_and_type);
+    record_store(&slot->api, (flags | (range->measured ? CAP_FLAG_MEASURED : 0u)) << 16, 0);
     record_store(&slot->span_data.name, range->name | (uint64_t)parent << 32,
                  range->domain | (uint64_t)range->category << 32);
     record_store(&slot->span_data.kind,
@@ -112,7 +109,10 @@ span_store_end(struct cap_record *slot, const struct record_open_span *open, uin
 
     /* Clocks of two processors may differ by a little. */
     if (__builtin_sub_overflow(tick, begin, &ticks)) ticks = 0;
-    span_store_head(slot, CAP_SPAN_END, begin, open->inside, flags, ticks);
+    record_store_word(&slot->begin, begin);
+    record_store_half(&slot->span, open->inside);
+    record_store_half(&slot->type, span_type_half(CAP_SPAN_END));
+    record_store(&slot->api, (uint64_t)flags << 16, ticks);
 }
 
 /* An entry of a thread's stack, of a span that is recorded. inside: both members of that, in one word. */
@@ -156,12 +156,13 @@ static inline __attribute__((always_inline)) uint64_t span_plain_open(struct rec
 {
     struct record_thread *thread = call->thread;
     struct record_peer *peer = call->peer;
-    uint32_t depth, span = thread->span_next++;
-    uint64_t handle, step = record_pinned(thread->step);
+    uint64_t word = thread->span_next++, handle, step;
+    uint32_t depth, span = (uint32_t)word;
 
-    if (flags & CAP_FLAG_STEP) step = flags & CAP_FLAG_STEP;
-    span_store_begin(record_plain_slot(call), call->begin, span, thread->span, flags, range);
+    span_store_begin(record_plain_slot(call), call->begin, word, thread->span, flags, range);
     record_plain_publish(call);
+    step = record_pinned(thread->step);
+    if (flags & CAP_FLAG_STEP) step = flags & CAP_FLAG_STEP;
     depth = peer->depth;
     handle = explicit ? span | thread->handle_base : span;
     span_store_open(record_pinned(&peer->open[depth + 1]), call->begin, span | step << 32,
