@@ -13,7 +13,7 @@
 #include "preload/record/span_plain.h"
 #include "preload/record/write.h"
 
-enum { SPAN_BLOCK = 4096 };
+enum { SPAN_BLOCK = 1024 };
 
 /* A handle says which thread began the span, so that another's is told from one that is not open. Of one that
  * was recorded it holds its number, and in which session (the low bits of its generation), so that it can be
