@@ -1,5 +1,5 @@
-/* Reading a trace into columns against other readers of the same file: jansson and simdjson, line by line,
- * parsing alone; two threads against one; overview against a scan for line feeds.
+/* Reading a trace into columns against other readers of the same file: jansson, simdjson and yyjson, line by
+ * line, parsing alone; two threads against one; overview against a scan for line feeds.
  *
  * Every measurement is a process of its own and the best of several, taken in turn. Times are processor time,
  * so that other work on the machine counts as little as it can; where threads are compared they are wall
@@ -116,16 +116,46 @@ static struct times read_jansson(const char *path)
     return times_since(begin);
 }
 
-/* A program of its own, since it is C++: prints its processor time. */
-static struct times read_simdjson(const char *path)
+/* A parser in a program of its own, which prints its processor time. */
+static struct times read_peer(const char *tool, const char *path)
 {
     char command[600];
     struct times times = {0};
-    snprintf(command, sizeof command, "%s/bench-tools/parse-simdjson '%s'", build_folder(), path);
+    snprintf(command, sizeof command, "%s/bench-tools/%s '%s'", build_folder(), tool, path);
     FILE *program = popen(command, "r");
-    if (program == NULL || fscanf(program, "%lf", &times.cpu) != 1 || pclose(program) != 0)
-        fail("simdjson failed");
+    if (program == NULL || fscanf(program, "%lf", &times.cpu) != 1 || pclose(program) != 0) fail(tool);
     return times;
+}
+
+static struct times read_simdjson(const char *path)
+{
+    return read_peer("parse-simdjson", path);
+}
+
+static struct times read_yyjson(const char *path)
+{
+    return read_peer("parse-yyjson", path);
+}
+
+static const struct peer {
+    const char *tool;
+    reader *read;
+    const char *row, *absent;
+} peers[] = {
+    {"parse-simdjson", read_simdjson, "ingest-against-simdjson",
+     "simdjson.h not found when this was built (package libsimdjson-dev)"},
+    {"parse-yyjson", read_yyjson, "ingest-against-yyjson",
+     "no yyjson.h and no sources of yyjson when this was built (package libyyjson-dev; scripts/deps bench "
+     "fetches "
+     "them, YYJSON_HOME names them)"},
+};
+enum { PEERS = sizeof peers / sizeof *peers };
+
+static bool is_built(const struct peer *peer)
+{
+    char tool[512];
+    snprintf(tool, sizeof tool, "%s/bench-tools/%s", build_folder(), peer->tool);
+    return access(tool, X_OK) == 0;
 }
 
 /* What any reader does at least: the bytes from the system, and where the lines end. */
@@ -279,10 +309,9 @@ static void print_memory(struct trace *trace)
 /* Other readers and more threads, on one trace. */
 static void compare_readers(struct trace *trace)
 {
-    char tool[512];
-    snprintf(tool, sizeof tool, "%s/bench-tools/parse-simdjson", build_folder());
-    bool simdjson = access(tool, X_OK) == 0, two = processors() >= 2;
-    struct measurement jansson = {0}, peer = {0}, two_threads = {0}, apart = {0}, floor = {0}, overview = {0};
+    bool two = processors() >= 2;
+    struct measurement jansson = {0}, of_peers[PEERS] = {{.peak_kib = 0}}, two_threads = {0}, apart = {0},
+                       floor = {0}, overview = {0};
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < TRIES; i++) {
             /* Side by side: the peer's memory goes back to the host of a virtual machine, and whoever comes
@@ -292,7 +321,8 @@ static void compare_readers(struct trace *trace)
                 if (two) measure(&two_threads, read_two_threads, trace->path);
             }
             if (two) measure(&apart, read_twice_apart, trace->path);
-            if (simdjson) measure(&peer, read_simdjson, trace->path);
+            for (size_t peer = 0; peer < PEERS; peer++)
+                if (is_built(&peers[peer])) measure(&of_peers[peer], peers[peer].read, trace->path);
             measure(&floor, read_line_feeds, trace->path);
             measure(&overview, run_overview, trace->path);
         }
@@ -300,11 +330,11 @@ static void compare_readers(struct trace *trace)
     }
     double ours = rate(trace->bytes, trace->ours.times.cpu);
     print_row("ingest-against-jansson", ours, rate(trace->bytes, jansson.times.cpu), ">=20", "MB/s");
-    if (simdjson)
-        print_row("ingest-against-simdjson", ours, rate(trace->bytes, peer.times.cpu), ">=1.0", "MB/s");
-    else
-        puts("SKIP ingest-against-simdjson simdjson.h not found when this was built (package "
-             "libsimdjson-dev)");
+    for (size_t peer = 0; peer < PEERS; peer++)
+        if (is_built(&peers[peer]))
+            print_row(peers[peer].row, ours, rate(trace->bytes, of_peers[peer].times.cpu), ">=1.0", "MB/s");
+        else
+            printf("SKIP %s %s\n", peers[peer].row, peers[peer].absent);
     if (two) {
         double together = rate(trace->bytes, two_threads.times.wall);
         print_row("ingest-two-threads-against-one", together, rate(trace->bytes, trace->ours.times.wall),

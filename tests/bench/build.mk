@@ -17,6 +17,13 @@ $(BENCH_TOOLS)/parse-simdjson: tests/bench/parse_simdjson.cc
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CXX) -std=c++17 $(OPT) -o $@ $< -lsimdjson
 BENCH_TARGETS += $(BENCH_TOOLS)/generate-trace $(if $(wildcard /usr/include/simdjson.h),$(BENCH_TOOLS)/parse-simdjson)
+# A checkout of yyjson, or the headers of its package.
+YYJSON_HOME ?= $(BUILD)/peers/yyjson
+YYJSON_CHECKOUT := $(wildcard $(YYJSON_HOME)/src/yyjson.c)
+$(BENCH_TOOLS)/parse-yyjson: tests/bench/parse_yyjson.c
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) -std=gnu17 $(OPT) -o $@ $< $(if $(YYJSON_CHECKOUT),-isystem $(YYJSON_HOME)/src $(YYJSON_CHECKOUT),-lyyjson)
+BENCH_TARGETS += $(if $(YYJSON_CHECKOUT)$(wildcard /usr/include/yyjson.h),$(BENCH_TOOLS)/parse-yyjson)
 # Tracers. Their headers are not held to our warnings.
 $(BENCH_TOOLS)/peer_lttng: tests/bench/peer_lttng.c tests/bench/peer_lttng_tp.h tests/bench/peer.h
 	@mkdir -p $(@D)
