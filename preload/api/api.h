@@ -36,12 +36,8 @@ uint32_t api_known_slowly(const char *text, size_t limit);
 static inline __attribute__((always_inline)) bool api_known_at_once(const char *text, uint32_t *number,
                                                                     uint32_t *own_step)
 {
-    const struct record_recent *recent = record_recent_place(text);
-
-    if (unlikely(recent->text != text || recent->how != RECORD_RECENT_CERTAIN)) return false;
-    *number = record_recent_number(recent);
-    *own_step = record_pinned((uint32_t)recent->own_step);
-    return likely(record_recent_same(recent, text));
+    *number = record_recent_at_once(record_recent_place(text), text, RECORD_RECENT_CERTAIN, own_step);
+    return likely(*number != 0);
 }
 static inline __attribute__((always_inline)) uint32_t api_known(const char *text, size_t limit)
 {

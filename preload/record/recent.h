@@ -26,9 +26,9 @@ enum record_recent_how {
 struct record_recent {
     const char *text;
     uint32_t number;
-    /* Of its bytes and its NUL, when those are no more than 16 and all 16 bytes there lie on one page, so
-     * that reading them is no fault, whatever is behind the text: one bit for each byte that is not one of
-     * them. */
+    /* Of its bytes and its NUL, when those are no more than 16: one bit for each byte that is not one of
+     * them.
+     */
     uint16_t behind;
     uint8_t how;      /* enum record_recent_how */
     uint8_t own_step; /* the step that it says, CAP_FLAG_STEP form */
@@ -42,9 +42,22 @@ static inline struct record_recent *record_recent_place(const char *text)
     return record_pinned(&record_recent[(((uintptr_t)text ^ (uintptr_t)text >> 7) >> 2) % RECORD_RECENT]);
 }
 
-/* An entry is written from its end to its beginning, and read from its text to its number to its bytes: a
- * signal's handler may read one that is half written, and write one that is half read. Whatever is met then,
- * a number goes with its own bytes, or the bytes are not the text's. */
+/* A signal's handler may read an entry that is half written, leave one so by a jump, and write one that is
+ * half read. So an entry has no text while it is written, and is read between two looks at its number: a
+ * number goes with its own members then. Whether 16 bytes can be read there is told by the address alone. */
+
+/* What an entry has for its text while it has none: no program's. */
+static inline const char *record_recent_none(const struct record_recent *recent)
+{
+    return recent->bytes;
+}
+
+/* All 16 bytes there lie on one page, so that reading them is no fault, whatever is behind the text. 4096:
+ * the smallest pages. */
+static inline bool record_recent_on_page(const char *text)
+{
+    return RECORD_RECENT_WIDE && (uintptr_t)text % 4096 <= 4096 - RECORD_RECENT_BYTES;
+}
 
 /* Whether the bytes at `text` are still those of the entry. */
 static inline bool record_recent_same(const struct record_recent *recent, const char *text)
@@ -60,16 +73,33 @@ static inline bool record_recent_same(const struct record_recent *recent, const 
 #endif
 }
 
-/* The entry's number, read before its bytes. */
+/* The entry's number, before and behind what is read of it. */
 static inline uint32_t record_recent_number(const struct record_recent *recent)
 {
-    uint32_t number = *(const volatile uint32_t *)&recent->number;
+    uint32_t number;
 
+    atomic_signal_fence(memory_order_seq_cst);
+    number = *(const volatile uint32_t *)&recent->number;
     atomic_signal_fence(memory_order_seq_cst);
     return number;
 }
 
-/* What is left of the comparison: texts that are long, or lie across two pages. */
+/* The number of the text there when its 16 bytes tell; 0: they do not. how: the entry must be at least. */
+static inline __attribute__((always_inline)) uint32_t
+record_recent_at_once(const struct record_recent *recent, const char *text, enum record_recent_how how,
+                      uint32_t *own_step)
+{
+    uint32_t number;
+
+    if (unlikely(recent->text != text || !record_recent_on_page(text))) return 0;
+    number = record_recent_number(recent);
+    *own_step = record_pinned((uint32_t)recent->own_step);
+    if (unlikely(recent->how < how || !record_recent_same(recent, text))) return 0;
+    return likely(record_recent_number(recent) == number) ? number : 0;
+}
+
+/* The same byte by byte, against the string of the entry's number: for texts that are long, or lie across two
+ * pages. */
 uint32_t record_recent_compare(const struct record_recent *recent, const char *text);
 
 /* The number of a text that the calling thread has given before from this address; 0: it has not, or the text
@@ -77,12 +107,11 @@ uint32_t record_recent_compare(const struct record_recent *recent, const char *t
 static inline uint32_t record_text_known(const char *text)
 {
     const struct record_recent *recent = record_recent_place(text);
-    uint32_t number;
+    uint32_t number, own_step;
 
-    if (unlikely(recent->text != text)) return 0;
-    if (unlikely(recent->how == RECORD_RECENT_AT_LENGTH)) return record_recent_compare(recent, text);
-    number = record_recent_number(recent);
-    return likely(record_recent_same(recent, text)) ? number : 0;
+    number = record_recent_at_once(recent, text, RECORD_RECENT_AT_ONCE, &own_step);
+    if (likely(number)) return number;
+    return recent->text == text ? record_recent_compare(recent, text) : 0;
 }
 
 #endif

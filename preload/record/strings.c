@@ -205,27 +205,26 @@ uint32_t record_recent_compare(const struct record_recent *recent, const char *t
     return strncmp(text, known + 4, length) == 0 && text[length] == '\0' ? number : 0;
 }
 
-/* The next time it is known. */
+/* The next time it is known. Inside of a call only: a handler's, which comes between, writes none then. */
 static void remember_text(const char *text, size_t length, uint32_t number)
 {
-    enum { PAGE_BYTES = 4096 }; /* of the smallest pages */
-    struct record_recent recent = {.text = text, .number = number}, *place = record_recent_place(text);
+    struct record_recent recent = {.number = number}, *place = record_recent_place(text);
 
-    if (RECORD_RECENT_WIDE && length < sizeof recent.bytes &&
-        ((uintptr_t)text & (PAGE_BYTES - 1)) <= PAGE_BYTES - sizeof recent.bytes) {
-        memcpy(recent.bytes, text, length);
+    if (RECORD_RECENT_WIDE && length < sizeof recent.bytes) {
+        /* Not from the text, which may be another by now. */
+        memcpy(recent.bytes, session.strings + (uint64_t)number * 8 + 4, length);
         recent.behind = (uint16_t)(~0u << (length + 1));
-        recent.how = (signed char)*text > ' ' ? RECORD_RECENT_CERTAIN : RECORD_RECENT_AT_ONCE;
+        recent.how = (signed char)recent.bytes[0] > ' ' ? RECORD_RECENT_CERTAIN : RECORD_RECENT_AT_ONCE;
         recent.own_step = span_step(number);
     }
+    place->text = record_recent_none(place);
+    atomic_signal_fence(memory_order_seq_cst);
     memcpy(place->bytes, recent.bytes, sizeof place->bytes);
-    atomic_signal_fence(memory_order_release);
     place->behind = recent.behind;
     place->how = recent.how;
     place->own_step = recent.own_step;
-    atomic_signal_fence(memory_order_release);
     place->number = number;
-    atomic_signal_fence(memory_order_release);
+    atomic_signal_fence(memory_order_seq_cst);
     place->text = text;
 }
 

@@ -33,4 +33,7 @@ $(API_DIR)/left: tests/api/left.c tests/api/stepping.h preload/cgtrace.h $(BUILD
 $(API_DIR)/steps: tests/api/steps.c tests/api/stepping.h preload/cgtrace.h
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) -std=gnu17 $(API_CFLAGS) $(CUDA_CPPFLAGS) $(LDFLAGS) -o $@ $< -ldl
-TEST_TARGETS += $(addprefix $(API_DIR)/,calls calls-no-pie calls-static calls.so host scopes older.so left steps)
+$(API_DIR)/names: tests/api/names.c tests/api/stepping.h preload/cgtrace.h
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) -std=gnu17 $(API_CFLAGS) $(CUDA_CPPFLAGS) $(LDFLAGS) -o $@ $< -ldl
+TEST_TARGETS += $(addprefix $(API_DIR)/,calls calls-no-pie calls-static calls.so host scopes older.so left names steps)
