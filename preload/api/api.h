@@ -31,19 +31,16 @@ int api_needs(const char *text, size_t limit);
  * remembered it (NVTX) may take texts that are refused here. 0: it is to be looked at. limit: at least
  * RECORD_RECENT_BYTES. */
 uint32_t api_known_slowly(const char *text, size_t limit);
-/* The same where it takes no call to tell. *own_step: what it says, CAP_FLAG_STEP form. False: it takes one.
- */
-static inline __attribute__((always_inline)) bool api_known_at_once(const char *text, uint32_t *number,
-                                                                    uint32_t *own_step)
+/* The same where it takes no call to tell; 0: it takes one. *own_step: what it says, CAP_FLAG_STEP form. */
+static inline __attribute__((always_inline)) uint32_t api_known_at_once(const char *text, uint32_t *own_step)
 {
-    *number = record_recent_at_once(record_recent_place(text), text, RECORD_RECENT_CERTAIN, own_step);
-    return likely(*number != 0);
+    return record_recent_at_once(record_recent_place(text), text, RECORD_RECENT_CERTAIN, own_step);
 }
 static inline __attribute__((always_inline)) uint32_t api_known(const char *text, size_t limit)
 {
-    uint32_t number, own_step;
+    uint32_t own_step, number = api_known_at_once(text, &own_step);
 
-    return likely(api_known_at_once(text, &number, &own_step)) ? number : api_known_slowly(text, limit);
+    return likely(number) ? number : api_known_slowly(text, limit);
 }
 /* One that may be NULL. */
 int api_allows(const char *text, size_t limit);

@@ -31,14 +31,6 @@ static __attribute__((noinline)) cgtrace_span begin_slowly(const char *name, uin
     return (cgtrace_span)span;
 }
 
-static inline __attribute__((always_inline)) uint64_t
-begin_plainly(struct record_plain *call, uint32_t name, uint32_t named_step, uint8_t kind, uint8_t step_given)
-{
-    const struct record_range range = {.name = name, .kind = kind, .step_given = step_given};
-
-    return span_plain_begin(call, &range, named_step);
-}
-
 /* The plain case, but for a text that it takes a look at, or for numbers and room that are to be had first.
  */
 static __attribute__((noinline)) cgtrace_span begin_known(const char *name, uint8_t kind, uint8_t step_given)
@@ -50,7 +42,7 @@ static __attribute__((noinline)) cgtrace_span begin_known(const char *name, uint
     if (known && !region_is(known, 0) && record_enter_plain(&call)) {
         bool may = span_plain_prepare(&call);
 
-        if (may) span = begin_plainly(&call, known, span_named_step(known), kind, step_given);
+        if (may) span = span_plain_begin(&call, known, span_named_step(known), kind, step_given);
         record_leave_plain(&call);
         if (may) return (cgtrace_span)span;
     }
@@ -63,16 +55,15 @@ static inline __attribute__((always_inline)) cgtrace_span begin(const char *name
 {
     struct record_plain call;
     uint64_t span;
-    uint32_t known, own_step;
+    uint32_t own_step, known = api_known_at_once(name, &own_step);
 
-    if (unlikely(!api_known_at_once(name, &known, &own_step) || region_choice.count))
-        return begin_known(name, kind, step_given);
+    if (unlikely(!known || region_choice.count)) return begin_known(name, kind, step_given);
     if (unlikely(!record_enter_plain(&call))) return begin_slowly(name, kind, step_given, false);
     if (unlikely(!span_plain_may_open(&call))) {
         record_leave_plain(&call);
         return begin_known(name, kind, step_given);
     }
-    span = begin_plainly(&call, known, own_step, kind, step_given);
+    span = span_plain_begin(&call, known, own_step, kind, step_given);
     record_leave_plain(&call);
     return (cgtrace_span)span;
 }

@@ -397,10 +397,7 @@ static bool look(struct record_thread *thread, enum ring_room room, unsigned cou
 
 void ring_look(struct record_thread *thread)
 {
-    int past = errno;
-
     look(thread, RING_MAY_DROP, 1);
-    errno = past;
 }
 
 /* Waits until there is room for any record. False: drop after all. */
@@ -424,7 +421,6 @@ static bool wait_for_room(struct record_thread *thread, unsigned count)
 /* In a window, which is closed again when there is no slot. */
 struct cap_record *ring_slot_slow(struct record_thread *thread, enum ring_room room, unsigned count)
 {
-    int past = errno;
     bool ok;
 
     if (thread->generation != atomic_load_explicit(&record_page->generation, memory_order_relaxed)) {
@@ -436,7 +432,6 @@ struct cap_record *ring_slot_slow(struct record_thread *thread, enum ring_room r
          (room == RING_MUST && look(thread, room, count));
     if (!ok && room == RING_MAY_DROP) ring_lose(thread);
     if (!ok) ring_window_close(thread);
-    errno = past;
     return ok ? &thread->slots[ring_head(thread) & thread->mask] : NULL;
 }
 

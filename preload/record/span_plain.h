@@ -205,11 +205,15 @@ static inline __attribute__((always_inline)) bool span_plain_close(struct record
 
 /* ---- explicit spans ---- */
 
-/* Where span_plain_may_open(). The handle. named_step: span_named_step() of its name. */
-static inline __attribute__((always_inline)) uint64_t
-span_plain_begin(struct record_plain *call, const struct record_range *range, uint32_t named_step)
+/* Where span_plain_may_open(). The handle. The span is the program's own, of this name, kind and step
+ * (record_range.step_given). named_step: span_named_step() of its name. */
+static inline __attribute__((always_inline)) uint64_t span_plain_begin(struct record_plain *call,
+                                                                       uint32_t name, uint32_t named_step,
+                                                                       uint8_t kind, uint8_t step_given)
 {
-    return span_plain_open(call, CAP_SOURCE_API | span_own_step(range, named_step), range, 0, true);
+    const struct record_range range = {.name = name, .kind = kind, .step_given = step_given};
+
+    return span_plain_open(call, CAP_SOURCE_API | span_own_step(&range, named_step), &range, 0, true);
 }
 
 /* False: not that case, or the span is not the innermost one. */

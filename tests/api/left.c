@@ -21,7 +21,6 @@
 
 #include "preload/cgtrace.h"
 
-#if defined(__x86_64__)
 #include "tests/api/stepping.h"
 
 enum { STEPS_MAX = 1 << 20, NEAR = 4, LEVELS = 16, LIMIT_S = 30, LATER_BYTES = 7777, VICTIM_BYTES = 100 };
@@ -307,10 +306,3 @@ int main(int count, char **arguments)
            holding, first + rest, points_left, places_kept, allocations, storages, lost);
     return 0;
 }
-#else
-int main(void)
-{
-    puts("unsupported");
-    return 0;
-}
-#endif

@@ -14,7 +14,6 @@
 
 #include "preload/cgtrace.h"
 
-#if defined(__x86_64__)
 #include "tests/api/stepping.h"
 
 enum { OTHERS = 64, OTHER_BYTES = 20, STEPS_MAX = 5000 };
@@ -116,10 +115,3 @@ int main(int count, char **arguments)
     printf("steps %d\n", step);
     return 0;
 }
-#else
-int main(void)
-{
-    puts("unsupported");
-    return 0;
-}
-#endif
