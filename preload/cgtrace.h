@@ -12,8 +12,15 @@
  * libcgtrace.so exports, once for each source file, and without one does nothing. The table tells its size,
  * so a program built with a newer header runs with an older library: what that lacks does nothing.
  *
- * Every function may be called from any thread, also inside of a CUDA callback, and not from a signal
- * handler. None keeps a pointer that it is given: texts and lists are copied. None changes errno.
+ * Every function may be called from any thread, also inside of a CUDA callback. None keeps a pointer that it
+ * is given: texts and lists are copied. None changes errno.
+ *
+ * Signal handlers may call them too. Where one has interrupted another call that is being recorded on its
+ * thread (of this API, NVTX or CUDA), what it calls is not recorded, and counted in the trace (nested_calls):
+ * CGTRACE_OFF, or the span 0. What opens a capture starts a thread, for which the C library allocates, and
+ * the first call in a source file looks for the table with dlsym(): a handler that may have interrupted
+ * malloc leaves to others the first call of the process and of its source file, cgtrace_session_begin(),
+ * and the begin of a region that CGTRACE_RANGE selects.
  *
  * Results. Below zero: a mistake of the caller (enum cgtrace_result); nothing was recorded, and nothing else
  * has changed. CGTRACE_OK: recorded. Above zero: correct, and not recorded: CGTRACE_OFF, CGTRACE_LOST. A

@@ -2,7 +2,8 @@
  *
  * Once a program has asked for one, sessions come and go: nothing is captured between them but what is needed
  * to begin the next one, the table of live storages and the open ranges of each thread. None of these
- * functions changes errno. All may be called from any thread, none from a signal handler. */
+ * functions changes errno. All may be called from any thread, and from a signal handler: but capture_begin()
+ * starts a thread, for which the C library allocates, so not from one that has interrupted the heap. */
 #ifndef CGTRACE_PRELOAD_RECORD_CAPTURE_SESSION_H
 #define CGTRACE_PRELOAD_RECORD_CAPTURE_SESSION_H
 

@@ -1,7 +1,8 @@
 /* A call of the API that a signal's handler interrupts behind each of the library's instructions in turn, by
  * the processor's single steps: what the handler does there is recorded too, or the call is left for good.
  *
- * usage: steps scalar|begin|end|push record|jump; prints what was recorded, and "maybe" with what was left.
+ * usage: steps scalar|begin|end|push record|jump; prints what was recorded, "maybe" with what was left, and
+ * how many of the handler's calls were "refused".
  */
 #include <limits.h>
 #include <nvtx3/nvToolsExt.h>
@@ -18,17 +19,21 @@
 
 enum { OTHERS = 64, OTHER_BYTES = 20, STEPS_MAX = 5000 };
 
-static volatile int seen, stop_at;
+static volatile int seen, stop_at, refused;
 static bool jumps;
 static sigjmp_buf out;
 static double value;
 /* One for each place that a text's address may lead to, and more. */
 static char others[OTHERS][OTHER_BYTES];
 
-static void scalar(const char *label)
+static int scalar(const char *label)
 {
+    int result;
+
     value++;
-    if (cgtrace_scalar(label, value) == CGTRACE_OK) printf("scalar %s %.0f\n", label, value);
+    result = cgtrace_scalar(label, value);
+    if (result == CGTRACE_OK) printf("scalar %s %.0f\n", label, value);
+    return result;
 }
 
 static void handler(int number, siginfo_t *info, void *argument)
@@ -41,8 +46,9 @@ static void handler(int number, siginfo_t *info, void *argument)
     registers[REG_EFL] &= ~(greg_t)TRAP_FLAG;
     if (jumps) siglongjmp(out, 1);
     for (int i = 0; i < OTHERS; i++)
-        scalar(others[i]);
+        refused += scalar(others[i]) == CGTRACE_OFF;
     span = cgtrace_span_begin("handler");
+    refused += span == 0;
     if (span > 0) cgtrace_span_end(span);
 }
 
@@ -112,6 +118,6 @@ int main(int count, char **arguments)
             puts("around: not ended");
         if (seen <= step) break;
     }
-    printf("steps %d\n", step);
+    printf("refused %d\nsteps %d\n", refused, step);
     return 0;
 }
