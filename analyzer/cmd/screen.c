@@ -65,6 +65,22 @@ void screen_put(struct screen *screen, const char *text)
     screen_put_bytes(screen, text, strlen(text));
 }
 
+size_t screen_cut(struct screen *screen, const char *text, size_t length, size_t columns)
+{
+    size_t whole = terminal_width(text, length);
+    if (whole <= columns) {
+        screen_put_bytes(screen, text, length);
+        return whole;
+    }
+    if (columns == 0) return 0;
+    size_t head = terminal_fit(text, length, (columns - 1) / 3), taken = terminal_width(text, head);
+    size_t tail = terminal_fit_end(text, length, columns - 1 - taken);
+    screen_put_bytes(screen, text, head);
+    screen_put(screen, "…");
+    screen_put_bytes(screen, text + length - tail, tail);
+    return taken + 1 + terminal_width(text + length - tail, tail);
+}
+
 void screen_pad(struct screen *screen, size_t columns)
 {
     screen->blanks += columns;
@@ -159,10 +175,8 @@ void screen_cell(struct screen *screen, const char *text, size_t length, size_t 
 {
     size_t columns = terminal_width(text, length);
     if (columns > width) {
-        size_t fit = terminal_fit(text, length, width - 1);
-        screen_put_bytes(screen, text, fit);
-        screen_put(screen, "…");
-        if (!last) screen_pad(screen, width - terminal_width(text, fit) - 1);
+        size_t taken = screen_cut(screen, text, length, width);
+        if (!last) screen_pad(screen, width - taken);
     } else {
         if (!left) screen_pad(screen, width - columns);
         put_value(screen, text, length, verdict_colour(screen, text, length));

@@ -24,6 +24,9 @@ bool screen_is_real(const struct screen *screen);
 
 void screen_put(struct screen *screen, const char *text);
 void screen_put_bytes(struct screen *screen, const char *text, size_t length);
+/* Text of at most so many columns. Of a longer one the middle is left out, "…": names that begin alike (paths
+ * of spans, kernels of one library) are told apart by their ends. Returns the columns that it took. */
+size_t screen_cut(struct screen *screen, const char *text, size_t length, size_t columns);
 void screen_pad(struct screen *screen, size_t columns);
 void screen_colour(struct screen *screen, enum screen_colour colour);
 

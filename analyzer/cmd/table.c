@@ -96,7 +96,7 @@ __attribute__((nonnull)) static size_t put_heading(struct table *table, const st
     if (shown < depth) screen_put(&table->screen, "…/ ");
     for (size_t i = shown; i-- > 0;) {
         const char *label = path[i]->label;
-        screen_put_bytes(&table->screen, label, terminal_fit(label, strlen(label), table->screen.width));
+        screen_cut(&table->screen, label, strlen(label), table->screen.width);
         if (i > 0) screen_put(&table->screen, " / ");
     }
     screen_colour(&table->screen, SCREEN_PLAIN);

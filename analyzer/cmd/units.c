@@ -109,3 +109,15 @@ size_t terminal_fit(const char *text, size_t length, size_t columns)
     }
     return i;
 }
+
+size_t terminal_fit_end(const char *text, size_t length, size_t columns)
+{
+    size_t left = terminal_width(text, length), width, i = 0;
+    while (i < length) {
+        size_t bytes = character(text + i, length - i, &width);
+        if (left <= columns && width > 0) break;
+        left -= width;
+        i += bytes;
+    }
+    return length - i;
+}

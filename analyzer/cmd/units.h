@@ -27,5 +27,7 @@ size_t terminal_text(char *out, const char *text, size_t length);
 size_t terminal_width(const char *text, size_t length);
 /* How many bytes of text fit into so many columns. */
 size_t terminal_fit(const char *text, size_t length, size_t columns);
+/* How many bytes at its end do, without marks that combine with what stands before them. */
+size_t terminal_fit_end(const char *text, size_t length, size_t columns);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char not_known[] = "(not known)";
+static const char not_known[] = "(not known)", outer_left_out[] = "… / ";
 
 /* Cut at a character's border. */
 static size_t copy(char name[STORAGE_NAME_SIZE], size_t used, struct cg_text text)
@@ -22,10 +22,16 @@ size_t span_path_name(const struct cg_trace *trace, const struct span_paths *pat
 {
     cg_str names[STORAGE_PATH_NAMES];
     size_t depth = span_path_names(paths, path, names, STORAGE_PATH_NAMES), used = 0;
-    size_t shown = depth < STORAGE_PATH_NAMES ? depth : STORAGE_PATH_NAMES;
-    if (shown < depth) used = copy(name, used, (struct cg_text){"… / ", strlen("… / ")});
-    for (size_t i = 0; i < shown; i++) {
-        if (i > 0) used = copy(name, used, (struct cg_text){" / ", 3});
+    size_t shown = depth < STORAGE_PATH_NAMES ? depth : STORAGE_PATH_NAMES, first = shown;
+    size_t room = STORAGE_NAME_SIZE - 1 - strlen(outer_left_out);
+    while (first > 0 && (first == shown || trace_text(trace, names[first - 1]).length + 3 <= room)) {
+        size_t length = trace_text(trace, names[--first]).length + 3;
+        room -= length < room ? length : room;
+    }
+    if (first > 0 || shown < depth)
+        used = copy(name, used, (struct cg_text){outer_left_out, strlen(outer_left_out)});
+    for (size_t i = first; i < shown; i++) {
+        if (i > first) used = copy(name, used, (struct cg_text){" / ", 3});
         used = copy(name, used, trace_text(trace, names[i]));
     }
     return used;

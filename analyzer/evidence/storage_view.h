@@ -20,7 +20,7 @@ struct storage_view {
 size_t storage_group_name(const struct storage_view *view, const struct storage_group *group,
                           char name[STORAGE_NAME_SIZE]);
 
-/* The names of a path, joined by " / ", in the same way. */
+/* The names of a path, joined by " / ", in the same way; the outer ones are left out first. */
 size_t span_path_name(const struct cg_trace *trace, const struct span_paths *paths, uint32_t path,
                       char name[STORAGE_NAME_SIZE]);
 

@@ -215,6 +215,8 @@ static struct cg_text last_part(struct cg_text path)
     return (struct cg_text){path.bytes + skip, path.length - skip};
 }
 
+enum { PLACE_LONGEST = 512 };
+
 /* The end of a text that is cut where there is no more room. */
 struct tail {
     char *at;
@@ -253,6 +255,27 @@ static void append_function(struct tail *tail, struct cg_text name, bool is_symb
     free(demangled);
 }
 
+/* Behind the function, of which as much goes as this needs: calls in one function differ in it alone. */
+static void append_place(struct tail *tail, const struct cg_trace *trace, const struct cg_source *source,
+                         char *text, size_t size)
+{
+    char bytes[PLACE_LONGEST];
+    struct tail place = {bytes, sizeof bytes};
+    size_t length, function = (size_t)(tail->at - text);
+
+    append(&place, (struct cg_text){" at ", 4});
+    append(&place, last_part(trace_text(trace, source->file)));
+    if (source->line > 0) append_number(&place, ":%" PRIu64, source->line);
+    length = (size_t)(place.at - bytes);
+    if (length <= (size - 1) / 2) {
+        size_t most = size - 1 - length;
+
+        if (function > most) function = jsonl_prefix(text, function, most);
+        *tail = (struct tail){text + function, size - 1 - function};
+    }
+    append(tail, (struct cg_text){bytes, length});
+}
+
 size_t trace_frame_name(const struct cg_trace *trace, uint32_t number, char *text, size_t size)
 {
     const struct cg_frame *frame = trace_frame(trace, number);
@@ -261,11 +284,7 @@ size_t trace_frame_name(const struct cg_trace *trace, uint32_t number, char *tex
 
     if (source || frame->symbol != CG_ABSENT) {
         append_function(&tail, trace_text(trace, source ? source->function : frame->symbol), source == NULL);
-        if (source && source->file != CG_ABSENT) {
-            append(&tail, (struct cg_text){" at ", 4});
-            append(&tail, last_part(trace_text(trace, source->file)));
-            if (source->line > 0) append_number(&tail, ":%" PRIu64, source->line);
-        }
+        if (source && source->file != CG_ABSENT) append_place(&tail, trace, source, text, size);
     } else {
         append(&tail, last_part(trace_text(trace, frame->module)));
         append_number(&tail, frame->module == CG_ABSENT ? "0x%" PRIx64 : "+0x%" PRIx64, frame->offset);

@@ -90,6 +90,29 @@ ok('\x1b[31m red' not in terminal('query', TRACE, '--kind', 'spans', '--label-pr
 ok(not re.search(r' $', run('query', TRACE, '--kind', 'spans', '--format', 'table')[1], re.M), 'no line ends in a blank')
 equal(run('query', TRACE, '--kind', 'slowest-host', '--format', 'table')[1].count(LONG), 1, 'without a terminal nothing is cut')
 ok('…' in terminal('query', TRACE, '--kind', 'slowest-host', columns=160)[1], 'on a terminal what is cut shows it')
+
+# ---- what is cut: the middle, since names of one program begin alike ----
+DEEP = [f'{level}_' + 'layer_' * 8 for level in ('one', 'two', 'three')]
+ENDS = ('forward', 'backward', '卷积层e\u0301')
+PATHS = folder.put('paths.jsonl', region(
+    *(start(f'l{i}', f'l{i - 1}' if i else 'm', name, 100) for i, name in enumerate(DEEP)),
+    *(record for i, name in enumerate(ENDS) for record in (
+        start(f'e{i}', 'l2', name, 200 + 10 * i), memory('alloc', 201 + 10 * i, f's{i}', 1024, f'e{i}'), end(f'e{i}', 5))),
+    *(end(f'l{i}', 900) for i in (2, 1, 0))))
+for columns in (80, 100):
+    lines = CODES.sub('', terminal('query', PATHS, '--kind', 'peak', '--by', 'span', columns=columns)[1]).split('\n')
+    ends = [next((e for e in ENDS if f'{e}  ' in line), None) for line in lines if '1.000 KiB' in line and '…' in line]
+    equal(sorted(map(str, ends)), sorted(ENDS), f'rows of paths that begin alike show their ends in {columns} columns')
+    equal({width(line) <= columns for line in lines}, {True}, f'and fit into {columns}')
+shown = run('query', PATHS, '--kind', 'peak', '--by', 'span', '--format', 'table')[1]
+equal([shown.count(' / '.join(['root', 'measured', *DEEP, e]) + '  ') for e in ENDS], [1, 1, 1], 'without a terminal each path is whole')
+HUGE = folder.put('huge.jsonl', region(
+    *(start(f'h{i}', f'h{i - 1}' if i else 'm', f'{i}' * 400, 100) for i in range(3)),
+    *(record for i, name in enumerate(ENDS) for record in (
+        start(f'e{i}', 'h2', name, 200 + 10 * i), memory('alloc', 201 + 10 * i, f's{i}', 1024, f'e{i}'), end(f'e{i}', 5))),
+    *(end(f'h{i}', 900) for i in (2, 1, 0))))
+equal(sorted(row['name'] for row in query(HUGE, 'peak', '--by', 'span')['rows']),
+      sorted(f'… / {"1" * 400} / {"2" * 400} / {e}' for e in ENDS), 'a path of more than a thousand bytes: its outer names are left out')
 ok('host self time' in terminal('query', TRACE, '--kind', 'slowest-host', columns=40)[1], 'where no row fits, its members stand below one another')
 
 # ---- units: 1,048,576 bytes are a MiB, a thousand nanoseconds a microsecond ----

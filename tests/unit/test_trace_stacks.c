@@ -107,10 +107,12 @@ static void test_source(void **state)
                  "{\"function\":\"g\",\"file\":\"/src/"
                  "a.c\",\"line\":7},{\"function\":\"f(int)\",\"mangled\":\"_Z1fi\","
                  "\"file\":\"/src/"
-                 "b\303\251.c\",\"line\":4294967296}]},{\"offset\":2,\"source\":[{\"function\":\"h\"}]}]}")));
+                 "b\303\251.c\",\"line\":4294967296}]},{\"offset\":2,\"source\":[{\"function\":\"h\"}]},"
+                 "{\"offset\":3,\"source\":[{\"function\":\"abcdefghijklmnopqrst\",\"file\":\"a.c\","
+                 "\"line\":8}]}]}")));
     struct cg_trace *trace = loaded(text);
     const struct cg_source *source = trace_frame_source(trace, trace_frame(trace, 0));
-    char name[8];
+    char name[24];
 
     (void)state;
     assert_int_equal(trace_frame(trace, 0)->source_count, 2);
@@ -125,6 +127,9 @@ static void test_source(void **state)
     assert_int_equal(trace_frame_name(trace, 0, name, 1), 0);
     assert_int_equal(trace_frame_name(trace, 0, name, 5), 4);
     assert_string_equal(name, "g at");
+    /* Where there is no room for all, what tells calls of one function apart stays. */
+    assert_int_equal(trace_frame_name(trace, 2, name, sizeof name), 23);
+    assert_string_equal(name, "abcdefghijklmn at a.c:8");
     trace_free(trace);
 }
 
