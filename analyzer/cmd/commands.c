@@ -29,7 +29,7 @@ bool format_words(size_t index, const char **word, const char **about)
 {
     static const char *const formats[][2] = {
         {"json", "the document, for programs"},
-        {"table", "for people: units, columns cut to the screen's width"},
+        {"table", "for people: with units, and names cut in the middle where a screen has no room"},
         {"csv", "the rows alone, for spreadsheets"},
     };
     if (index >= sizeof formats / sizeof *formats) return false;
