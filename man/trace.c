@@ -44,7 +44,8 @@ static const struct field graph_fields[] = {CG_OP_GRAPH_EXTRAS(FIELD) END_OF_FIE
       "records that found no room: total, without_ring, not_written, and threads, by thread")                \
     F(coverage, "coverage", OBJECT, EXTRA, NONE,                                                             \
       "for each family of records seen, recorded and lost; device_timing and not_covered")                   \
-    F(overhead_ns, "overhead_ns", OPT_U64, EXTRA, NONE, "host time that recording cost, an estimate")        \
+    F(overhead_ns, "overhead_ns", OPT_U64, EXTRA, NONE,                                                      \
+      "host time that recording cost, with the opening of the capture, an estimate")                         \
     F(end, "end", STR, EXTRA, NONE, "what ended the capture: exit, a signal, the region, recovery, ...")
 static const struct field meta_extras[] = {META_EXTRAS(FIELD) END_OF_FIELDS};
 static const struct field terminal_extras[] = {TERMINAL_EXTRAS(FIELD) END_OF_FIELDS};
