@@ -84,35 +84,73 @@ static inline double time_round(void (*run)(void), int count, bool *alone)
     return ns;
 }
 
-/* Prints the row of a bench, in nanoseconds for one of `count`: the lower quartiles of the rounds that had
- * the core alone, since sharing that began and ended between two looks only adds; medians of any rounds else.
- */
+/* What rounds found, of each of a few things that were measured in turns. */
+enum { ROUNDS_THINGS = 3 };
+struct rounds {
+    int tried, count[2]; /* of any rounds, of those alone; likewise: */
+    double ns[2][ROUNDS_THINGS][ROUNDS_ANY + 1];
+};
+
+static inline bool rounds_go_on(const struct rounds *rounds)
+{
+    return rounds->tried < ROUNDS_TRIED && rounds->count[true] < ROUNDS;
+}
+
+/* Whether a round counts that had the core alone so far, or had not. */
+static inline bool rounds_take(const struct rounds *rounds, bool alone)
+{
+    return alone || rounds->count[false] < ROUNDS_ANY;
+}
+
+static inline void rounds_add(struct rounds *rounds, const double *ns, int things, bool alone)
+{
+    rounds->tried++;
+    if (!rounds_take(rounds, alone)) return;
+    for (int i = 0; i < things; i++)
+        rounds->ns[alone][i][rounds->count[alone]] = ns[i];
+    rounds->count[alone]++;
+}
+
+static inline bool rounds_judged(const struct rounds *rounds)
+{
+    return rounds->count[true] >= ROUNDS_LEAST;
+}
+
+/* The lower quartile of the rounds that had the core alone, since sharing that began and ended between two
+ * looks only adds; the median of any rounds else. */
+static inline double rounds_ns(struct rounds *rounds, int thing)
+{
+    bool judged = rounds_judged(rounds);
+
+    return part(rounds->ns[judged][thing], rounds->count[judged], judged ? 4 : 2);
+}
+
+static inline void rounds_say(const struct rounds *rounds, const char *name)
+{
+    printf("# %s: %d of %d rounds had the core alone%s\n", name, rounds->count[true], rounds->tried,
+           rounds_judged(rounds) ? "" : ", too few to judge by: the figure is that of a shared core");
+}
+
+/* Prints the row of a bench, in nanoseconds for one of `count`. */
 static inline void compare_rounds(const char *name, void (*ours)(void), void (*floor_)(void), int count,
                                   const char *goal)
 {
-    double of_ours[2][ROUNDS + 1], of_floor[2][ROUNDS_ANY + 1]; /* of any rounds, of those alone */
-    int tried = 0, any = 0, alone = 0;
+    struct rounds rounds = {.tried = 0};
 
-    for (; tried < ROUNDS_TRIED && alone < ROUNDS; tried++) {
-        bool mine = true;
-        double floor_ns = time_round(floor_, count, &mine);
+    while (rounds_go_on(&rounds)) {
+        bool alone = true;
+        double ns[2] = {time_round(floor_, count, &alone), 0};
         struct timespec pause = {0, 5 * 1000000};
 
-        if (mine || any < ROUNDS_ANY) {
-            double ours_ns = time_round(ours, count, &mine);
-            of_floor[mine][mine ? alone : any] = floor_ns;
-            of_ours[mine][mine ? alone : any] = ours_ns;
-            alone += mine;
-            any += !mine && any < ROUNDS_ANY;
+        if (rounds_take(&rounds, alone)) {
+            ns[1] = time_round(ours, count, &alone);
             pause.tv_nsec = 25 * 1000000;
         }
+        rounds_add(&rounds, ns, 2, alone);
         nanosleep(&pause, NULL);
     }
-    bool judged = alone >= ROUNDS_LEAST;
-    int count_of = judged ? alone : any, parts = judged ? 4 : 2;
-    double a = part(of_ours[judged], count_of, parts), b = part(of_floor[judged], count_of, parts);
-    printf("# %s: %d of %d rounds had the core alone%s\n", name, alone, tried,
-           judged ? "" : ", too few to judge by: the figure is that of a shared core");
+    double a = rounds_ns(&rounds, 1), b = rounds_ns(&rounds, 0);
+    rounds_say(&rounds, name);
     printf("BENCH %s %.2f %.2f %.3f %s ns\n", name, a, b, a / b, goal);
 }
 
