@@ -322,8 +322,9 @@ const char *session_open(const struct capture_request *request, const struct cap
     record_device_reset(generation, &session.header->clock);
     session.generation = generation;
     session.stack_ticks = peers_stack_ticks();
-    /* The opener's open ranges may begin in its ring now; other threads join when the state says so. */
-    atomic_store_explicit(&record_page->generation, generation, memory_order_relaxed);
+    /* The opener's open ranges may begin in its ring now; other threads join when the state says so. Release:
+     * one that has read the state in the session before may join already, and finds all of this one. */
+    atomic_store_explicit(&record_page->generation, generation, memory_order_release);
     if (thread) ring_acquire(thread, generation, true);
     session.fixed_ns = cap_ns(&session.header->clock, session.header->clock.tick0 + (record_tick() - begin));
     /* Release: all of the session comes before the state that lets other threads in. */

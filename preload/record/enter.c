@@ -35,7 +35,8 @@ static uint32_t state_for(unsigned interest)
 
 static bool join(void)
 {
-    uint64_t generation = atomic_load_explicit(&record_page->generation, memory_order_relaxed);
+    /* Acquire: all of the session, whose opener stores this last but for the state. */
+    uint64_t generation = atomic_load_explicit(&record_page->generation, memory_order_acquire);
 
     return generation < RECORD_GENERATION_NONE && ring_acquire(&record_self, generation, false);
 }

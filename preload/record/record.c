@@ -300,9 +300,10 @@ static uint64_t storage_number(struct record_thread *thread)
 {
     enum { BLOCK = 64 };
 
-    if (unlikely(thread->storage_next == thread->storage_limit || thread->storage_pid != session.pid)) {
-        thread->storage_next = atomic_fetch_add_explicit(&session.storage, BLOCK, memory_order_relaxed);
-        thread->storage_limit = thread->storage_next + BLOCK;
+    if (unlikely(thread->storage_next >= thread->storage_limit || thread->storage_pid != session.pid)) {
+        record_take_block(&thread->storage_next, &thread->storage_limit,
+                          atomic_fetch_add_explicit(&session.storage, BLOCK, memory_order_relaxed), BLOCK);
+        atomic_signal_fence(memory_order_seq_cst);
         thread->storage_pid = session.pid;
     }
     return ++thread->storage_next;

@@ -87,13 +87,15 @@ struct record_plain {
 static inline __attribute__((always_inline)) bool record_enter_plain(struct record_plain *call)
 {
     struct record_thread *thread = &record_self;
+    uint64_t joined = thread->plain;
     struct record_peer *peer = thread->peer;
     struct cap_ring *ring = thread->ring;
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
     /* The clock before all else: checks and the store that opens the window run while it is read, and what
      * stands before it does not (20.5 in place of 19.7 ns for a span). What a signal's handler records in
-     * between is later than this call and must not come before it: then head has moved. */
+     * between is later than this call and must not come before it: then head has moved. Or it has ended the
+     * session, and the thread has another one's ring: head may be the same there, the session is not. */
     atomic_signal_fence(memory_order_seq_cst);
     call->begin = record_counter();
     /* Of no call: of one that has left, at is RECORD_AT_NOTHING before busy is 0. */
@@ -102,7 +104,7 @@ static inline __attribute__((always_inline)) bool record_enter_plain(struct reco
     /* As in ring_window_open_as(): before the load of the generation. The processor's part is the closer's.
      */
     atomic_signal_fence(memory_order_seq_cst);
-    if (unlikely(thread->plain != atomic_load_explicit(&record_page->generation, memory_order_relaxed) ||
+    if (unlikely(joined != atomic_load_explicit(&record_page->generation, memory_order_relaxed) ||
                  head != atomic_load_explicit(&ring->head, memory_order_relaxed))) {
         ring_window_leave(peer);
         return false;

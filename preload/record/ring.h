@@ -167,13 +167,13 @@ struct record_thread {
      * the region. The topmost of these is the region itself when region_here. */
     uint32_t around;
     bool region_here;
-    uint64_t handle_base;               /* of the handles of spans that it records in this session */
-    uint32_t handle_next, handle_limit; /* block of numbers of explicit spans */
+    uint64_t handle_base; /* of the handles of spans that it records in this session */
     /* Block of span numbers that this thread may give out: in the lower half, in the upper one what stands
      * beside it in the record of a begin (span_type_half()). */
     uint64_t span_next, span_limit;
     uint64_t storage_next, storage_limit; /* of the process' numbers: the last one given, and of its block */
-    pid_t storage_pid;                    /* the process that they are of */
+    uint64_t handle_next, handle_limit;   /* block of numbers of explicit spans that are not recorded */
+    pid_t storage_pid;                    /* the process that the storages' are of */
     uint32_t ring_index;
     int32_t tid;
     bool ours; /* a thread of the recorder, not of the program */
@@ -286,6 +286,17 @@ static inline void record_set_inside(struct record_thread *thread, uint64_t span
 _Static_assert(offsetof(struct record_thread, step) == offsetof(struct record_thread, span) + 4 &&
                    offsetof(struct record_open_span, step) == offsetof(struct record_open_span, inside) + 4,
                "written as one word");
+
+/* ---- numbers ---- */
+
+/* A thread takes numbers by the block: those from next up to limit are its own, none where next is not below.
+ * A handler that jumps out between the two stores leaves it none: a block is never below the one before. */
+static inline void record_take_block(uint64_t *next, uint64_t *limit, uint64_t first, uint64_t count)
+{
+    *next = first;
+    atomic_signal_fence(memory_order_seq_cst);
+    *limit = first + count;
+}
 
 /* ---- slots ---- */
 

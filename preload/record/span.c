@@ -31,23 +31,24 @@ enum {
 
 static __attribute__((noinline, cold)) void take_numbers(struct record_thread *thread)
 {
-    thread->span_next = atomic_fetch_add_explicit(&session.span_block, SPAN_BLOCK, memory_order_relaxed) |
-                        (uint64_t)span_type_half(CAP_SPAN_BEGIN) << 32;
-    thread->span_limit = thread->span_next + SPAN_BLOCK;
+    uint64_t first = atomic_fetch_add_explicit(&session.span_block, SPAN_BLOCK, memory_order_relaxed);
+
+    record_take_block(&thread->span_next, &thread->span_limit,
+                      first | (uint64_t)span_type_half(CAP_SPAN_BEGIN) << 32, SPAN_BLOCK);
 }
 
 bool span_plain_prepare(struct record_plain *call)
 {
     struct record_thread *thread = call->thread;
 
-    if (thread->span_next == thread->span_limit) take_numbers(thread);
+    if (thread->span_next >= thread->span_limit) take_numbers(thread);
     if (!record_plain_room(call)) ring_look(thread);
     return span_plain_may_open(call);
 }
 
 uint32_t span_number(struct record_thread *thread)
 {
-    if (unlikely(thread->span_next == thread->span_limit)) take_numbers(thread);
+    if (unlikely(thread->span_next >= thread->span_limit)) take_numbers(thread);
     return (uint32_t)thread->span_next++;
 }
 
@@ -169,7 +170,13 @@ void span_left(struct record_thread *thread)
     uint32_t depth = peer->depth;
     struct cap_record last;
 
-    if (!last_span_record(thread, &last)) return;
+    if (peer == &record_nobody) return;
+    /* Out of an entry's being taken out, which the depth tells first (take_out()). */
+    if (thread->around > depth) thread->around = depth;
+    if (!last_span_record(thread, &last)) {
+        settle(thread, depth); /* outside of sessions the depth alone tells */
+        return;
+    }
     while (depth > thread->around && !(peer->open[depth].recorded && peer->open[depth].inside == last.span))
         depth--;
     if (last.type == CAP_SPAN_END && depth > thread->around) {
@@ -308,13 +315,12 @@ static uint64_t recorded_handle(const struct record_thread *thread, uint32_t spa
 
 static uint64_t unrecorded_handle(struct record_thread *thread)
 {
-    static _Atomic uint32_t blocks;
+    static _Atomic uint64_t blocks;
 
-    if (unlikely(thread->handle_next == thread->handle_limit)) {
-        thread->handle_next = atomic_fetch_add_explicit(&blocks, SPAN_BLOCK, memory_order_relaxed);
-        thread->handle_limit = thread->handle_next + SPAN_BLOCK;
-    }
-    return thread->handle_next++ | (uint64_t)(uint32_t)thread_tid(thread) << TID_AT |
+    if (unlikely(thread->handle_next >= thread->handle_limit))
+        record_take_block(&thread->handle_next, &thread->handle_limit,
+                          atomic_fetch_add_explicit(&blocks, SPAN_BLOCK, memory_order_relaxed), SPAN_BLOCK);
+    return (uint32_t)thread->handle_next++ | (uint64_t)(uint32_t)thread_tid(thread) << TID_AT |
            UINT64_C(1) << UNRECORDED_AT;
 }
 
@@ -531,10 +537,12 @@ int record_range_push(struct record_call *call, const struct record_range *range
 /* Takes one off the count of ranges that have no place. */
 static void pop_beyond(struct record_thread *thread, uint32_t *count)
 {
+    bool any = false;
+
     --*count;
-    thread->any_beyond = false;
     for (uint32_t i = 0; i < RECORD_BEYOND_MAX; i++)
-        thread->any_beyond |= thread->beyond[i].count > 0;
+        any |= thread->beyond[i].count > 0;
+    thread->any_beyond = any; /* whole: a call that is left in between must not hide those that there are */
 }
 
 int record_range_pop(struct record_call *call, uint32_t stack)

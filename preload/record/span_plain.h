@@ -146,7 +146,7 @@ static inline __attribute__((always_inline)) bool span_plain_may_open(const stru
     const struct record_thread *thread = call->thread;
 
     return likely(record_plain_room(call) && call->peer->depth < RECORD_DEPTH_MAX &&
-                  thread->span_next != thread->span_limit);
+                  thread->span_next < thread->span_limit);
 }
 
 /* The same after having made it so, if that can be: numbers, and the room that the writer has given back. */
