@@ -41,8 +41,7 @@ static int load_trace(struct bundle_load *load, const struct bundle *bundle, int
     options.tap = add;
     options.tap_context = hashed;
     snprintf(name, sizeof name, "%s/" TRACE_FILE, bundle->root);
-    if (trace_load_descriptor(name, own, &options, &load->trace, &load->unreadable) == 0) return 0;
-    load->trace = NULL;
+    if (trace_load_descriptor(name, own, &options, &load->trace, &load->unreadable) != 0) load->trace = NULL;
     return lseek(fd, (off_t)hashed->size, SEEK_SET) < 0 ? errno : 0;
 }
 

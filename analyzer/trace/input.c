@@ -22,6 +22,9 @@ struct input {
     const unsigned char *memory;
     size_t memory_left;
     uint64_t raw_done, raw_total;
+    bool regular;          /* a file, of which the first raw_done bytes were read */
+    bool mapped;           /* its blocks are taken from windows on it */
+    struct window *window; /* the last one */
 
     enum { PLAIN, GZIP, ZSTD } form;
     unsigned char *raw; /* compressed bytes, or the first bytes of a plain stream */
@@ -60,7 +63,8 @@ static int read_source(struct input *input, void *to, size_t size, size_t *got, 
     } else {
         ssize_t n;
         do
-            n = read(input->fd, to, size);
+            n = input->regular ? pread(input->fd, to, size, (off_t)input->raw_done)
+                               : read(input->fd, to, size);
         while (n < 0 && errno == EINTR);
         if (n < 0) return cg_fail(error, CG_EXIT_IO, "%s: reading failed: %s", input->name, strerror(errno));
         *got = (size_t)n;
@@ -215,8 +219,9 @@ struct input *input_open_descriptor(const char *name, int fd, struct cg_error *e
 {
     struct stat status;
     uint64_t size = fstat(fd, &status) == 0 ? (uint64_t)status.st_size : 0;
-    return input_start((struct input){.name = name, .fd = fd, .raw_total = size, .as_it_stands = true},
-                       error);
+    return input_start(
+        (struct input){.name = name, .fd = fd, .raw_total = size, .regular = true, .as_it_stands = true},
+        error);
 }
 
 /* Missing and of the wrong form is bad input; everything else that open() refuses is a failure to read. */
@@ -244,7 +249,8 @@ struct input *input_open(const char *path, struct cg_error *error)
         cg_fail(error, CG_EXIT_INPUT, "%s: not a regular file (use - for standard input)", name);
     } else {
         uint64_t size = S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
-        return input_start((struct input){.name = name, .fd = fd, .raw_total = size}, error);
+        return input_start((struct input){.name = name, .fd = fd, .raw_total = size, .regular = !standard},
+                           error);
     }
     if (fd > STDIN_FILENO) close(fd);
     return NULL;
@@ -255,6 +261,7 @@ void input_close(struct input *input)
     if (input == NULL) return;
     if (input->form == GZIP) inflateEnd(&input->gzip);
     ZSTD_freeDStream(input->zstd);
+    window_let_go(input->window);
     if (input->fd > STDIN_FILENO) close(input->fd);
     block_free(input->raw);
     block_free(input->unfinished);
@@ -291,16 +298,52 @@ void input_set_block(struct input *input, size_t bytes)
     input->block = bytes;
 }
 
+void input_map(struct input *input)
+{
+    /* What a tap gets and what is made of it are the same bytes, and they stay so. */
+    input->mapped = input->form == PLAIN && input->regular && input->tap == NULL &&
+                    input->raw_total / 2 >= input->block; /* a small one is read in less time */
+}
+
+/* The block's lines are no more in the file. */
+static void leave_window(struct input_block *block)
+{
+    window_enter(NULL);
+    window_let_go(block->window);
+    block->window = NULL;
+}
+
 void input_block_free(struct input_block *block)
 {
-    block_free(block->lines);
+    leave_window(block);
+    block_free(block->own);
+}
+
+/* Why a page of the block could not be had, as the system says when it is read. */
+static int lost(const struct input *input, const struct input_block *block, struct cg_error *error)
+{
+    enum { STEP = 4096 };
+    char byte;
+    for (uint64_t at = block->source_bytes - block->length; at < block->source_bytes; at += STEP)
+        if (pread(input->fd, &byte, 1, (off_t)at) < 0)
+            return cg_fail(error, CG_EXIT_IO, "%s: reading failed: %s", input->name, strerror(errno));
+    return cg_fail(error, CG_EXIT_IO, "%s: became shorter while it was read", input->name);
+}
+
+int input_lines_held(const struct input *input, const struct input_block *block, struct cg_error *error)
+{
+    struct stat status;
+    if (block->window == NULL) return 0;
+    /* Behind the new end the page where that is has zeros. */
+    bool there = fstat(input->fd, &status) == 0 && (uint64_t)status.st_size >= block->source_bytes;
+    return there && !window_broken(block->window) ? 0 : lost(input, block, error);
 }
 
 static int resize(const struct input *input, struct input_block *block, size_t size, struct cg_error *error)
 {
-    char *lines = block_resize(block->lines, size + JSON_PADDING);
-    if (lines == NULL) return short_of_memory(input, error);
-    block->lines = lines;
+    char *own = block_resize(block->own, size + JSON_PADDING);
+    if (own == NULL) return short_of_memory(input, error);
+    block->lines = block->own = own;
     block->size = size;
     return 0;
 }
@@ -314,8 +357,9 @@ static int start_block(struct input *input, struct input_block *block, struct cg
     if ((block->size < input->block || block->size > input->block * 8) &&
         resize(input, block, input->block, error) != 0)
         return error->status;
+    block->lines = block->own;
     /* Not longer than what is read at once. */
-    if (input->unfinished_length > 0) memcpy(block->lines, input->unfinished, input->unfinished_length);
+    if (input->unfinished_length > 0) memcpy(block->own, input->unfinished, input->unfinished_length);
     block->length = input->unfinished_length;
     input->unfinished_length = 0;
     return 0;
@@ -339,7 +383,7 @@ static void end_last_line(struct input *input, struct input_block *block)
     input->over = true;
     if (block->length == 0) return;
     block->cut = true;
-    block->lines[block->length++] = '\n'; /* there is room: the padding */
+    block->own[block->length++] = '\n'; /* there is room: the padding */
 }
 
 /* A line that fills the buffer and is no object, and no blank line so far: it would be refused however long
@@ -355,8 +399,42 @@ static bool hopeless(const struct input_block *block)
     return at < block->length && block->lines[at] != '{' && (unsigned char)block->lines[at] < 0x80;
 }
 
+/* The window where a whole block begins at this place of the file; NULL: there is none. */
+static struct window *window_for(struct input *input, uint64_t at)
+{
+    if (!input->mapped || at > input->raw_total - input->block) return NULL;
+    if (input->window == NULL || window_left(input->window, at) < input->block) {
+        window_let_go(input->window);
+        input->window = window_open(input->fd, at, input->raw_total);
+        if (input->window == NULL) input->mapped = false;
+    }
+    return input->window;
+}
+
+/* The lines that come next, where they stand in the file. False: they are to be read, as the last ones are,
+ * which may have no line feed, and long ones. */
+static bool map_block(struct input *input, struct input_block *block)
+{
+    uint64_t at = input->raw_done - (input->raw_end - input->raw_at) - input->unfinished_length;
+    struct window *window = window_for(input, at);
+    if (window == NULL) return false;
+    window_enter(window);
+    const char *text = window_text(window, at), *feed = memrchr(text, '\n', input->block);
+    if (feed == NULL) return false;
+    block->window = window_keep(window);
+    block->lines = text;
+    block->length = (size_t)(feed - text) + 1;
+    block->cut = false;
+    /* What was read of it and is not handed out yet is let go. */
+    input->raw_done = input->bytes = at + block->length;
+    input->raw_at = input->raw_end = input->unfinished_length = 0;
+    return true;
+}
+
 static int fill_block(struct input *input, struct input_block *block, struct cg_error *error)
 {
+    leave_window(block);
+    if (map_block(input, block)) return 0;
     int status = start_block(input, block, error);
     while (status == 0) {
         size_t got = 0;
@@ -368,7 +446,7 @@ static int fill_block(struct input *input, struct input_block *block, struct cg_
             if ((status = resize(input, block, block->size * 2, error)) != 0) return status;
         }
         size_t room = block->size - block->length;
-        status = read_stream(input, block->lines + block->length, room < input->block ? room : input->block,
+        status = read_stream(input, block->own + block->length, room < input->block ? room : input->block,
                              &got, error);
         if (status != 0) return status;
         input->bytes += got;

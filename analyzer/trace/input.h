@@ -4,13 +4,14 @@
 #define CGTRACE_ANALYZER_TRACE_INPUT_H
 
 #include "analyzer/trace/trace.h"
+#include "analyzer/trace/window.h"
 
 struct input;
 
 /* "-" is standard input. NULL with *error filled when it cannot be opened; path must outlive the input. */
 struct input *input_open(const char *path, struct cg_error *error);
-/* A regular file that is open already, read as it stands: compressed bytes are not looked for. The descriptor
- * is the input's from now on, whatever the result. */
+/* A regular file that is open already, read from its beginning and as it stands: compressed bytes are not
+ * looked for. The descriptor is the input's from now on, whatever the result. */
 struct input *input_open_descriptor(const char *name, int fd, struct cg_error *error);
 /* The caller keeps the bytes until input_close(). */
 struct input *input_open_bytes(const char *name, const void *bytes, size_t length, struct cg_error *error);
@@ -23,13 +24,23 @@ void input_tap(struct input *input, void (*tap)(void *context, const void *bytes
 
 /* Whole lines, each with its line feed; JSON_PADDING readable bytes follow the last one. Begins zeroed. */
 struct input_block {
-    char *lines;
+    const char *lines; /* in its own memory, or in a window on the file */
+    char *own;
+    struct window *window;
     size_t length;         /* 0: the stream is over */
-    size_t size;           /* room for lines, without the padding */
+    size_t size;           /* of its own memory, without the padding */
     bool cut;              /* no line feed stood at the end of the stream: the last one was added */
     uint64_t source_bytes; /* how far the source itself has been read */
 };
 void input_block_free(struct input_block *block);
+
+/* From here on blocks may be windows on the file, where there is one that is read as it stands and without a
+ * tap: whoever gets them asks, behind looking at them and before telling of it, whether they were there. The thread that
+ * input_lines() gave a block is the one that looks at it. */
+void input_map(struct input *input);
+/* 0 or the exit status: the file became shorter, or its device failed, and what stood in the block is
+ * anything. */
+int input_lines_held(const struct input *input, const struct input_block *block, struct cg_error *error);
 
 /* Fills the block with the lines that come next: at least one, and about 256 KiB unless a line is longer.
  * Returns 0, or the exit status with *error filled; then the stream is over. */

@@ -91,6 +91,8 @@ static void take_block(struct worker *worker)
     bool more = batch_decode(&worker->batch);
     await_turn(worker);
     while (loader->status == 0) {
+        loader->status = input_lines_held(loader->input, &worker->batch.block, loader->taker.error);
+        if (loader->status != 0) break;
         loader->status = take_batch(&loader->taker, &worker->batch, more);
         if (loader->status != 0 || !more) break;
         take_store(&loader->taker, &worker->batch);
@@ -190,6 +192,7 @@ static int load(struct input *input, const char *name, const struct cg_load_opti
                             .turn_passed = PTHREAD_COND_INITIALIZER};
     if (options != NULL) loader.options = *options;
     if (loader.options.block_bytes > 0) input_set_block(input, loader.options.block_bytes);
+    input_map(input);
     struct cg_trace *made = calloc(1, sizeof *made);
     if (made != NULL && (made->strings = strings_new()) != NULL &&
         taker_init(&loader.taker, name, made, error)) {

@@ -158,7 +158,7 @@ static bool learn_members(const struct learning *learning)
     return true;
 }
 
-static void learn(const struct learning *learning, size_t length, const char *end, enum cg_kind kind)
+static void learn(const struct learning *learning, size_t length, size_t end, enum cg_kind kind)
 {
     struct shape *shape = learning->shape;
     *shape = (struct shape){0};
@@ -168,7 +168,7 @@ static void learn(const struct learning *learning, size_t length, const char *en
     if (!learn_members(learning)) return;
     shape->kind = (uint8_t)kind;
     shape->values = schema_objects[kind].count;
-    shape->end = (uint16_t)(end - learning->line);
+    shape->end = (uint16_t)end;
     shape->present = learning->record->present;
     memcpy(shape->value, learning->record->value, schema_objects[kind].count * sizeof *shape->value);
     shape->length = (uint16_t)length;
@@ -179,9 +179,11 @@ void shape_missed(struct decoder *decoder, struct shape *shapes, const struct la
 {
     enum { WORTH_IT = 16, PATIENCE_MOST = 63 };
     size_t length = (size_t)((const char *)rawmemchr(end, '\n') - line) + 1;
+    if (length > SHAPE_TEXT) return;
     struct shape *least = shapes, learned;
+    char copy[SHAPE_TEXT + JSON_PADDING];
     struct learning learning = {
-        .decoder = decoder, .shape = &learned, .layout = layout, .line = line, .record = record};
+        .decoder = decoder, .shape = &learned, .layout = layout, .line = copy, .record = record};
     for (struct shape *shape = shapes; shape < shapes + SHAPE_WAYS; shape++) {
         shape->hits -= shape->hits / 8; /* what was useful long ago goes */
         if (shape->hits < least->hits) least = shape;
@@ -192,7 +194,10 @@ void shape_missed(struct decoder *decoder, struct shape *shapes, const struct la
         return;
     }
     unsigned patience = least->hits >= WORTH_IT ? 0 : least->patience * 2U + 1;
-    learn(&learning, length, end, kind);
+    /* What is mapped may change meanwhile; what is learned does not. */
+    memcpy(copy, line, length);
+    memset(copy + length - 1, '\n', sizeof copy - length + 1);
+    learn(&learning, length, (size_t)(end - line), kind);
     *least = learned;
     least->patience = least->wait = (uint8_t)(patience < PATIENCE_MOST ? patience : PATIENCE_MOST);
 }

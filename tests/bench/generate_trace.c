@@ -10,10 +10,11 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIVE = 5000, DEPTH = 1000, BUFFER = 1 << 20 };
+enum { LIVE = 5000, DEPTH = 1000, BUFFER = 2 << 20, RECORD_MOST = 4096 };
 
 static uint64_t now, records;
 static bool noisy;
@@ -30,6 +31,14 @@ static uint64_t time_of(uint64_t even, uint64_t least)
     return least + state % (15 * least);
 }
 
+/* Whole records, 2 MB of them at a time, as the recorder writes them: how large the pieces were tells how a
+ * file lies in memory, and so how quickly it is read. */
+static void end_record(void)
+{
+    records++;
+    if (__fpending(stdout) > BUFFER - RECORD_MOST) fflush(stdout);
+}
+
 static void write_meta(const char *shape)
 {
     printf("{\"kind\":\"meta\",\"schema\":\"candle-graph/trace/"
@@ -42,7 +51,7 @@ static void write_meta(const char *shape)
            "\"none\",\"gradients\":\"none\",\"logical_memory\":\"partial\",\"physical_memory\":\"partial\","
            "\"device_timing\":\"partial\",\"required_semantic_labels\":[]},\"tags\":{}}\n",
            shape);
-    records++;
+    end_record();
 }
 
 static void start_span(uint64_t id, int64_t parent, const char *name, const char *more)
@@ -50,14 +59,14 @@ static void start_span(uint64_t id, int64_t parent, const char *name, const char
     printf("{\"kind\":\"span_start\",\"id\":\"span:%" PRIu64 "\"", id);
     if (parent >= 0) printf(",\"parent_id\":\"span:%" PRId64 "\"", parent);
     printf(",\"name\":\"%s\",\"start_ns\":%" PRIu64 ",\"span_kind\":\"function\"%s}\n", name, now, more);
-    records++;
+    end_record();
 }
 
 static void end_span(uint64_t id, uint64_t start)
 {
     printf("{\"kind\":\"span_end\",\"id\":\"span:%" PRIu64 "\",\"duration_ns\":%" PRIu64 "}\n", id,
            now - start);
-    records++;
+    end_record();
 }
 
 /* Storage n; its size follows from its number, so that the free has the same. */
@@ -69,7 +78,7 @@ static void write_memory(const char *action, uint64_t storage, uint64_t span)
            "[%" PRIu64 ",256],\"dtype\":\"f32\",\"category\":\"activation\"}\n",
            now, 0x7f0000000000 + storage * 512, 0x7f0000000000 + storage * 512, span,
            (storage % 61 + 1) * 1024, action, storage % 61 + 1);
-    records++;
+    end_record();
 }
 
 static void write_op(uint64_t number, uint64_t span)
@@ -82,7 +91,7 @@ static void write_op(uint64_t number, uint64_t span)
            ",\"input_dense_bytes\":0,\"tid\":4242,"
            "\"correlation\":%" PRIu64 "}\n",
            span, names[number % 4], time_of(4, 4), now, number);
-    records++;
+    end_record();
 }
 
 static void write_interval(uint64_t number, uint64_t span)
@@ -92,7 +101,7 @@ static void write_interval(uint64_t number, uint64_t span)
            "\"stream:%" PRIu64 "\",\"clock_id\":\"cuda:0\",\"backend\":\"cuda_events\",\"start_ns\":%" PRIu64
            ",\"duration_ns\":%" PRIu64 ",\"activity\":\"kernel\",\"correlation\":%" PRIu64 "}\n",
            span, number % 4, now, time_of(number % 97 + 5, 200), number);
-    records++;
+    end_record();
 }
 
 static void write_sample(void)
@@ -100,7 +109,7 @@ static void write_sample(void)
     printf("{\"kind\":\"device_memory\",\"timestamp_ns\":%" PRIu64
            ",\"device\":\"cuda:0\",\"used_bytes\":%" PRIu64 ",\"capacity_bytes\":85899345920}\n",
            now, (now % 1009 + 1) << 20);
-    records++;
+    end_record();
 }
 
 /* One span with the work of one layer. */
@@ -176,7 +185,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: generate-trace mixed|noisy|deep|wide COUNT\n");
         return 2;
     }
-    setvbuf(stdout, NULL, _IOFBF, BUFFER);
+    static char buffer[BUFFER];
+    setvbuf(stdout, buffer, _IOFBF, BUFFER);
     write_meta(argv[1]);
     start_span(0, -1, "session", "");
     start_span(1, 0, "train_step", ",\"measured\":true");

@@ -7,6 +7,7 @@
 #include <glob.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/unit/same_trace.h"
@@ -37,20 +38,33 @@ static const struct cg_load_options ways[] = {
     {.extras = true, .threads = 5, .block_bytes = 1000, .portable = true},
 };
 
+/* From memory, or from a file that has it. */
+static int load_way(const struct cg_load_options *way, const char *text, size_t length, bool file,
+                    struct cg_trace **trace, struct cg_error *error)
+{
+    if (!file) return trace_load_bytes("test", text, length, way, trace, error);
+    int fd = memfd_create("trace", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, length), length);
+    return trace_load_descriptor("test", fd, way, trace, error);
+}
+
 /* The status of all ways, which is the same, as all else is. */
 static int same_answer(const char *of, const char *text, size_t length)
 {
     struct cg_trace *first = NULL;
     struct cg_error first_error = {0};
     int first_status = trace_load_bytes("test", text, length, &ways[0], &first, &first_error);
-    for (size_t i = 1; i < COUNT(ways); i++) {
+    for (size_t i = 1; i < 2 * COUNT(ways); i++) {
+        const struct cg_load_options *way = &ways[i / 2];
+        bool file = i % 2 == 1;
         struct cg_trace *trace = NULL;
         struct cg_error error = {0};
-        int status = trace_load_bytes("test", text, length, &ways[i], &trace, &error);
+        int status = load_way(way, text, length, file, &trace, &error);
         if (status != first_status || strcmp(error.message, first_error.message) != 0)
-            fail_msg("%s: status %d \"%s\", with %u threads and blocks of %zu bytes %d \"%s\"", of,
-                     first_status, first_error.message, ways[i].threads, ways[i].block_bytes, status,
-                     error.message);
+            fail_msg("%s: status %d \"%s\", with %u threads and blocks of %zu bytes%s %d \"%s\"", of,
+                     first_status, first_error.message, way->threads, way->block_bytes,
+                     file ? " of a file" : "", status, error.message);
         if (status == 0) same_trace(first, trace, of);
         trace_free(trace);
     }

@@ -1,0 +1,126 @@
+#include "analyzer/trace/window.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "analyzer/trace/pool.h"
+
+/* Several huge pages: what a window has of the one before it costs as much as a copy. */
+enum { WINDOW_MOST = 8 << 20 };
+
+struct window {
+    char *text;
+    uint64_t at; /* of the file */
+    size_t size;
+    char *frame; /* all that is reserved for it */
+    size_t frame_size;
+    atomic_uint holders;
+    atomic_bool broken;
+};
+
+static _Thread_local struct window *here;
+static struct sigaction before;
+static size_t page_size;
+
+/* In place of what is mapped there. By a system call and memset() alone: a signal's handler does it, too. */
+static bool map_line_feeds(char *page)
+{
+    void *made =
+        mmap(page, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (made == MAP_FAILED) return false;
+    memset(page, '\n', page_size);
+    return true;
+}
+
+/* Outside of the thread's window, or without a page to be had, it is as if nobody had caught it: the
+ * instruction is tried again. */
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    char *page = (char *)info->si_addr - (uintptr_t)info->si_addr % page_size;
+    (void)number, (void)context;
+    if (here != NULL && page >= here->text && page < here->text + here->size && map_line_feeds(page))
+        atomic_store_explicit(&here->broken, true, memory_order_relaxed);
+    else
+        sigaction(SIGBUS, &before, NULL);
+}
+
+/* Looked at for each window: others may have set a handler since. */
+static void catch_bus_errors(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    struct sigaction ours = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO}, now;
+    sigemptyset(&ours.sa_mask);
+    pthread_mutex_lock(&lock);
+    if (page_size == 0) page_size = (size_t)sysconf(_SC_PAGESIZE);
+    if (sigaction(SIGBUS, NULL, &now) == 0 && now.sa_sigaction != on_bus_error) {
+        before = now;
+        sigaction(SIGBUS, &ours, NULL);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* A huge page of the file is mapped as one only where its address is a multiple of its size, too. */
+static bool map(struct window *window, int fd)
+{
+    size_t whole = (window->size + page_size - 1) / page_size * page_size;
+    window->frame_size = HUGE_PAGE + whole + page_size;
+    window->frame =
+        mmap(NULL, window->frame_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (window->frame == MAP_FAILED) return false;
+    window->text = window->frame + (window->at - (uintptr_t)window->frame) % HUGE_PAGE;
+    return mmap(window->text, window->size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, (off_t)window->at) !=
+               MAP_FAILED &&
+           map_line_feeds(window->text + whole);
+}
+
+struct window *window_open(int fd, uint64_t at, uint64_t end)
+{
+    struct window *window = malloc(sizeof *window);
+    if (window == NULL) return NULL;
+    catch_bus_errors();
+    uint64_t begin = at - at % page_size;
+    *window = (struct window){
+        .at = begin, .size = end - begin < WINDOW_MOST ? (size_t)(end - begin) : WINDOW_MOST, .holders = 1};
+    if (map(window, fd)) return window;
+    window_let_go(window);
+    return NULL;
+}
+
+struct window *window_keep(struct window *window)
+{
+    atomic_fetch_add_explicit(&window->holders, 1, memory_order_relaxed);
+    return window;
+}
+
+void window_let_go(struct window *window)
+{
+    /* Release and acquire: what others read in it comes before it goes. */
+    if (window == NULL || atomic_fetch_sub_explicit(&window->holders, 1, memory_order_acq_rel) > 1) return;
+    if (window->frame != MAP_FAILED) munmap(window->frame, window->frame_size);
+    free(window);
+}
+
+const char *window_text(const struct window *window, uint64_t at)
+{
+    return window->text + (at - window->at);
+}
+
+uint64_t window_left(const struct window *window, uint64_t at)
+{
+    return at - window->at < window->size ? window->size - (at - window->at) : 0;
+}
+
+void window_enter(struct window *window)
+{
+    here = window;
+}
+
+bool window_broken(const struct window *window)
+{
+    return atomic_load_explicit(&window->broken, memory_order_relaxed);
+}

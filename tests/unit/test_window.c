@@ -1,0 +1,263 @@
+/* A trace that is read where it stands in its file, while something happens to the file. */
+#include "tests/unit/trace_vectors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "analyzer/trace/window.h"
+
+/* ---- what the system does ---- */
+
+static bool no_file_maps;
+static int file_maps, reads_fail;
+
+void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t at)
+{
+    if (fd >= 0) {
+        if (no_file_maps) {
+            errno = ENODEV;
+            return MAP_FAILED;
+        }
+        file_maps++;
+    }
+    return (void *)syscall(SYS_mmap, address, length, protection, flags, fd, at);
+}
+
+ssize_t pread(int fd, void *to, size_t size, off_t at)
+{
+    if (reads_fail) {
+        errno = EIO;
+        return -1;
+    }
+    return syscall(SYS_pread64, fd, to, size, at);
+}
+
+/* ---- a trace, and what is done to its file at a block ---- */
+
+enum { LINES = 20000, LINE = 80, BLOCK_BYTES = 16 << 10 };
+
+/* Edges, LINE bytes each. The caller frees it. */
+static char *make_text(size_t *length)
+{
+    char *text = malloc(sizeof STREAM + (size_t)LINES * 2 * LINE), *to = text;
+    assert_non_null(text);
+    to += sprintf(to, "%s\n%s\n", META, SPAN_A);
+    for (int i = 0; i < LINES; i++)
+        to += sprintf(
+            to, "%-*s\n", LINE - 1,
+            i % 2 ? "{\"kind\":\"edge\",\"edge_kind\":\"data\",\"from_tensor\":\"a\",\"to_tensor\":\"b\"}"
+                  : "{\"kind\":\"edge\",\"edge_kind\":\"data\",\"from_tensor\":\"bc\",\"to_tensor\":\"d\"}");
+    to += sprintf(to, "%s\n%s\n", END_A, TERMINAL);
+    *length = (size_t)(to - text);
+    return text;
+}
+
+/* At the at-th look at the file's size behind its opening: behind a block that was there. */
+static struct happening {
+    int at;
+    off_t shorter; /* what the file has from then on; -1: it stays */
+    bool fail_then;
+} happening;
+static atomic_int looks;
+
+int fstat(int fd, struct stat *status)
+{
+    int answer = fstatat(fd, "", status, AT_EMPTY_PATH);
+    if (atomic_fetch_add(&looks, 1) == happening.at && happening.shorter >= 0) {
+        if (ftruncate(fd, happening.shorter) != 0) abort();
+        reads_fail = happening.fail_then;
+    }
+    return answer;
+}
+
+static int load_file(const char *text, size_t length, unsigned threads, struct happening what,
+                     struct cg_trace **trace, struct cg_error *error)
+{
+    struct cg_load_options options = {.threads = threads, .block_bytes = BLOCK_BYTES};
+    int fd = memfd_create("trace", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, length), length);
+    *error = (struct cg_error){0};
+    *trace = NULL;
+    happening = what;
+    looks = 0;
+    return trace_load_descriptor("file", fd, &options, trace, error);
+}
+
+static void test_mapped(void **state)
+{
+    struct cg_trace *trace;
+    struct cg_error error;
+    size_t length;
+    char *text = make_text(&length);
+    (void)state;
+    for (unsigned threads = 1; threads < 4; threads++)
+        for (int refused = 0; refused < 2; refused++) {
+            no_file_maps = refused;
+            file_maps = 0;
+            if (load_file(text, length, threads, (struct happening){.shorter = -1}, &trace, &error) != 0)
+                fail_msg("%s", error.message);
+            assert_int_equal(trace->edge.rows, LINES);
+            assert_int_equal(file_maps > 0, !refused);
+            trace_free(trace);
+        }
+    no_file_maps = false;
+    free(text);
+}
+
+/* Told as what it is, wherever the new end lies: before the block, at a page of it, inside of one. */
+static void test_shorter(void **state)
+{
+    static const off_t ends[] = {0, 100, 3 * BLOCK_BYTES, 3 * BLOCK_BYTES + 4096, 3 * BLOCK_BYTES + 5000};
+    struct cg_trace *trace;
+    struct cg_error error;
+    size_t length;
+    char *text = make_text(&length);
+    (void)state;
+    for (size_t i = 0; i < COUNT(ends); i++)
+        for (unsigned threads = 1; threads < 4; threads++) {
+            struct happening shorter = {.at = 3, .shorter = ends[i]};
+            assert_int_equal(load_file(text, length, threads, shorter, &trace, &error), CG_EXIT_IO);
+            assert_string_equal(error.message, "file: became shorter while it was read");
+            assert_null(trace);
+        }
+    free(text);
+}
+
+static void test_device_fails(void **state)
+{
+    struct happening failing = {.at = 3, .shorter = 0, .fail_then = true};
+    struct cg_trace *trace;
+    struct cg_error error;
+    size_t length;
+    char *text = make_text(&length);
+    (void)state;
+    int status = load_file(text, length, 2, failing, &trace, &error);
+    reads_fail = false;
+    assert_int_equal(status, CG_EXIT_IO);
+    assert_string_equal(error.message, "file: reading failed: Input/output error");
+    free(text);
+}
+
+/* ---- another program writes into it ---- */
+
+static atomic_bool written_enough;
+
+struct scribbling {
+    char *file;
+    const char *text;
+    size_t length;
+};
+
+/* Bytes that matter, anywhere, and the right ones again: no line feed is safe. */
+static void *scribble(void *context)
+{
+    static const char bytes[] = "\n\"\\{}[],:0\0";
+    const struct scribbling *scribbling = context;
+    uint64_t random = 88172645463325252; /* G. Marsaglia, Xorshift RNGs, 2003 */
+    while (!atomic_load(&written_enough)) {
+        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+        size_t at = random % scribbling->length;
+        bool right = random >> 60 != 0;
+        *(volatile char *)&scribbling->file[at] =
+            right ? scribbling->text[at] : bytes[(random >> 40) % sizeof bytes];
+        if (!right && scribbling->text[at] == '\n') scribbling->file[at] = 'x';
+    }
+    return NULL;
+}
+
+/* Any answer will do, but an answer. */
+static void test_changing(void **state)
+{
+    enum { TIMES = 200 };
+    struct scribbling scribbling;
+    pthread_t writer;
+    size_t length;
+    char *text = make_text(&length);
+    int fd = memfd_create("trace", MFD_CLOEXEC), refused = 0;
+    (void)state;
+    assert_int_equal(write(fd, text, length), length);
+    scribbling =
+        (struct scribbling){mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), text, length};
+    assert_ptr_not_equal(scribbling.file, MAP_FAILED);
+    assert_int_equal(pthread_create(&writer, NULL, scribble, &scribbling), 0);
+    for (int i = 0; i < TIMES; i++) {
+        struct cg_load_options options = {.threads = (unsigned)i % 3 + 1, .block_bytes = BLOCK_BYTES};
+        struct cg_trace *trace = NULL;
+        struct cg_error error = {0};
+        int status = trace_load_descriptor("file", dup(fd), &options, &trace, &error);
+        assert_true(status == 0 || status == CG_EXIT_INPUT);
+        refused += status != 0;
+        trace_free(trace);
+    }
+    atomic_store(&written_enough, true);
+    pthread_join(writer, NULL);
+    assert_true(refused > 0);
+    munmap(scribbling.file, length);
+    close(fd);
+    free(text);
+}
+
+/* ---- elsewhere ---- */
+
+/* A bus error that is none of ours ends the process as it would without us. */
+static void test_other_bus_error(void **state)
+{
+    int status;
+    (void)state;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        signal(SIGBUS, SIG_DFL); /* cmocka has a handler */
+        int fd = memfd_create("other", MFD_CLOEXEC);
+        if (ftruncate(fd, 8192) != 0) _exit(1);
+        struct window *window = window_open(fd, 0, 8192);
+        volatile char *other = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+        window_enter(window);
+        if (window == NULL || ftruncate(fd, 0) != 0) _exit(1);
+        if (*window_text(window, 4096) != '\n' || !window_broken(window)) _exit(2);
+        alarm(10); /* were it tried for ever */
+        _exit(*other == 0 ? 3 : 4);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGBUS);
+}
+
+/* Behind the last byte of a file there are line feeds, behind the zeros of its last page. */
+static void test_guard(void **state)
+{
+    int fd = memfd_create("file", MFD_CLOEXEC);
+    (void)state;
+    assert_int_equal(ftruncate(fd, 10000), 0);
+    struct window *window = window_open(fd, 5000, 10000);
+    assert_non_null(window);
+    assert_int_equal(window_left(window, 5000), 5000);
+    assert_int_equal(window_left(window, 10000), 0);
+    const char *text = window_text(window, 5000);
+    assert_int_equal(text[0], 0);
+    assert_int_equal(text[3 * 4096 - 5000 - 1], 0);
+    for (int i = 0; i < 4096; i++)
+        assert_int_equal(text[3 * 4096 - 5000 + i], '\n');
+    window_let_go(window);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mapped),          cmocka_unit_test(test_shorter),
+        cmocka_unit_test(test_device_fails),    cmocka_unit_test(test_changing),
+        cmocka_unit_test(test_other_bus_error), cmocka_unit_test(test_guard),
+    };
+    return run_tap(tests);
+}
