@@ -23,7 +23,8 @@ struct input {
     size_t memory_left;
     uint64_t raw_done, raw_total;
     bool regular;          /* a file, of which the first raw_done bytes were read */
-    bool mapped;           /* its blocks are taken from windows on it */
+    bool mapped;           /* its blocks are taken from windows on it, */
+    uint64_t not_mapped;   /* but not below this place */
     struct window *window; /* the last one */
 
     enum { PLAIN, GZIP, ZSTD } form;
@@ -402,11 +403,11 @@ static bool hopeless(const struct input_block *block)
 /* The window where a whole block begins at this place of the file; NULL: there is none. */
 static struct window *window_for(struct input *input, uint64_t at)
 {
-    if (!input->mapped || at > input->raw_total - input->block) return NULL;
+    if (!input->mapped || at < input->not_mapped || at > input->raw_total - input->block) return NULL;
     if (input->window == NULL || window_left(input->window, at) < input->block) {
         window_let_go(input->window);
         input->window = window_open(input->fd, at, input->raw_total);
-        if (input->window == NULL) input->mapped = false;
+        if (input->window == NULL) input->not_mapped = at + WINDOW_MOST;
     }
     return input->window;
 }

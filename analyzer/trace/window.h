@@ -1,6 +1,6 @@
 /* Pieces of a regular file, mapped where they would be copied. Of a file that lies in memory in large folios,
  * as one does that was written or read in large pieces, 1 GB is there in 3 ms; copying it takes 150 to 190, a
- * third of the time of reading a trace.
+ * third of the time of reading a trace. Only of what is in memory already.
  *
  * What is mapped may go away: the file may become shorter, or its device fail. Reading there is SIGBUS, which
  * is caught here: line feeds stand there then, so that whoever reads lines comes to an end, and the window is
@@ -15,8 +15,11 @@
 
 struct window;
 
-/* The file's bytes from the page of `at` on, up to `end` (where the file ends, or before) and no more than a
- * few MB. NULL: they cannot be mapped, or there is no memory. The caller holds it. */
+/* Several huge pages: what a window has of the one before it costs as much as a copy. */
+enum { WINDOW_MOST = 8 << 20 };
+
+/* The file's bytes from the page of `at` on, up to `end` (where the file ends, or before) and no more than
+ * WINDOW_MOST. The caller holds it. NULL: they are not in memory, or cannot be mapped. */
 struct window *window_open(int fd, uint64_t at, uint64_t end);
 /* One more holder; one less: with the last one it goes. Of any thread. NULL: none. */
 struct window *window_keep(struct window *window);
