@@ -1,14 +1,17 @@
 /* The processor's single steps through the recorder: SIGTRAP behind each instruction between START() and
- * STOP().
- */
+ * STOP(). And its breakpoints: SIGTRAP before one instruction alone. */
 #ifndef CGTRACE_TESTS_API_STEPPING_H
 #define CGTRACE_TESTS_API_STEPPING_H
 
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 enum { TRAP_FLAG = 0x100 };
 
@@ -34,6 +37,24 @@ static void find_library(void)
         library_end = end;
     }
     if (maps) fclose(maps);
+}
+
+/* A descriptor, at most until whose close() the calling thread has the signal when it comes to `at` for the
+ * nth time. Below 0: not allowed here, or not known to this kernel (before 5.13). */
+__attribute__((unused)) static int breakpoint(uintptr_t at, uint64_t nth)
+{
+    struct perf_event_attr attributes = {.type = PERF_TYPE_BREAKPOINT,
+                                         .size = sizeof attributes,
+                                         .bp_type = HW_BREAKPOINT_X,
+                                         .bp_addr = at,
+                                         .bp_len = sizeof(long),
+                                         .sample_period = nth,
+                                         .exclude_kernel = 1,
+                                         .exclude_hv = 1,
+                                         .sigtrap = 1,
+                                         .remove_on_exec = 1};
+
+    return (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
 static bool in_library(const greg_t *registers)
