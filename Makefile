@@ -155,7 +155,8 @@ install: installable $(INSTALL_TARGETS)
 uninstall: $(UNINSTALL_TARGETS)
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/cg-analyze bin/cgtrace lib/libcgtrace.so lib/libcgtrace.so.$(ABI) lib/libcgtrace.so.$(VERSION) include/cgtrace.h)
 	$(tell_loader)
+# BUILD=build-NAME is what other builds are called (.gitignore).
 clean:
-	rm -rf build build-asan build-tsan
+	rm -rf build build-*/
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
