@@ -99,6 +99,7 @@ enum record_entered record_enter_slow(struct record_call *call, uint16_t api, un
         return RECORD_REFUSED;
     thread->busy = frame;
     atomic_signal_fence(memory_order_seq_cst);
+    if (unlikely(thread->of_parent)) span_forget(thread);
     state = state_for(interest);
     joined = state == SESSION_OPEN && join();
     atomic_signal_fence(memory_order_seq_cst);

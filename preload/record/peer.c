@@ -91,9 +91,10 @@ void peers_forked(void)
         bool own = peer == record_self.peer;
 
         peer->tid = own ? (int32_t)gettid() : 0;
-        peer->depth = 0;
         peer->lock = 0;
-        if (!own) peer->at = RECORD_AT_NOTHING;
+        if (own) continue;
+        peer->depth = 0;
+        peer->at = RECORD_AT_NOTHING;
     }
 }
 

@@ -180,6 +180,7 @@ struct record_thread {
     /* record_frame() of the hook that the thread is inside of; 0: none. What happens in there is not recorded
      * again. See record_is_inside() */
     volatile uintptr_t busy;
+    bool of_parent;  /* what is open on its stack was so where this child was forked: span_forget() */
     bool any_beyond; /* see below */
     uint8_t ends;    /* rounds of destructors that it has come through */
     /* Ranges for which the stack had no place: how many, by number of their stack. While there are some, all

@@ -153,11 +153,10 @@ static void child(void)
     part_from_ring(thread);
     peers_forked();
     thread->tid = 0;
-    thread->step = 0;
-    thread->around = 0;
-    thread->region_here = false;
-    memset(thread->beyond, 0, sizeof thread->beyond);
-    thread->any_beyond = false;
+    /* A call that a signal's handler has forked in goes on with the stack as it knows it: then the next one
+     * begins anew. */
+    thread->of_parent = true;
+    if (!record_is_inside(thread)) span_forget(thread);
 }
 
 static void child_by_hand(void)

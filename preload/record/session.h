@@ -111,6 +111,8 @@ uint32_t span_number(struct record_thread *thread);
 void span_join(struct record_thread *thread, bool opener);
 /* The region ends on this thread at this tick: what is open inside of it ends in the trace. */
 void span_cut(struct record_thread *thread, uint64_t tick);
+/* In a forked child: what the thread has open is its parent's. */
+void span_forget(struct record_thread *thread);
 /* The thread's last call was left for good, perhaps between a span's record and the stack: that is put right.
  */
 void span_left(struct record_thread *thread);

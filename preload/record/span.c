@@ -190,6 +190,19 @@ void span_left(struct record_thread *thread)
     settle(thread, peer->depth);
 }
 
+void span_forget(struct record_thread *thread)
+{
+    if (thread->peer != &record_nobody) thread->peer->depth = 0;
+    thread->step = 0;
+    thread->around = 0;
+    thread->region_here = false;
+    memset(thread->beyond, 0, sizeof thread->beyond);
+    thread->any_beyond = false;
+    /* Last: left in between, it is done again. */
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->of_parent = false;
+}
+
 void span_join(struct record_thread *thread, bool opener)
 {
     struct record_open_span *open = thread->peer->open;

@@ -1,5 +1,5 @@
-/* What comes between two instructions of a plain call, at each of them in turn, by the processor's single
- * steps.
+/* What comes between two instructions of a plain call, at each of them in turn, or each EACH-th, by the
+ * processor's single steps: between WHAT [EACH].
  *
  * between crossed: a push, and a handler that ends the region around it; another thread begins the next one
  * and fills its ring as far as the first one's was; then the handler pushes too. Prints "steps N".
@@ -9,6 +9,9 @@
  *
  * between around: the pop of a range around a region that belongs to no thread is left for good; then a span
  * of the region ends, with a range open in it.
+ *
+ * between fork-begin|fork-end|fork-push|fork-pop: the handler forks, and the child goes on with the call,
+ * then makes others. Prints the steps at which it does not end well.
  *
  * between numbers: a thread's first span, which takes a block of numbers, is left for good; another thread
  * takes the next block, and the first one as many as a block has. Prints the numbers that came twice. */
@@ -22,6 +25,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "preload/cgtrace.h"
 #include "tests/api/stepping.h"
@@ -170,9 +175,54 @@ static void *give_many(void *step)
     return NULL;
 }
 
+/* ---- one that forks ---- */
+
+static volatile pid_t child;
+
+static void fork_here(void)
+{
+    int status;
+
+    child = fork();
+    if (child > 0 && waitpid(child, &status, 0) == child && status != 0)
+        printf("step %d: status %x\n", stop_at, (unsigned)status);
+}
+
+static void forked(const char *what, int step)
+{
+    cgtrace_span span = cgtrace_span_begin("around"), inner = 0;
+
+    nvtxRangePushA("around");
+    if (strcmp(what, "end") == 0) inner = cgtrace_span_begin("forked");
+    if (strcmp(what, "pop") == 0) nvtxRangePushA("forked");
+    seen = fired = 0;
+    stop_at = step;
+    child = 1;
+    START();
+    if (strcmp(what, "begin") == 0)
+        inner = cgtrace_span_begin("forked");
+    else if (strcmp(what, "end") == 0)
+        cgtrace_span_end(inner);
+    else if (strcmp(what, "push") == 0)
+        nvtxRangePushA("forked");
+    else
+        nvtxRangePop();
+    STOP();
+    if (child == 0) {
+        span = cgtrace_span_begin("child");
+        nvtxRangePushA("child");
+        nvtxRangePop();
+        exit(cgtrace_span_end(span) < 0);
+    }
+    if (strcmp(what, "begin") == 0) cgtrace_span_end(inner);
+    if (strcmp(what, "push") == 0) nvtxRangePop();
+    nvtxRangePop();
+    cgtrace_span_end(span);
+}
+
 /* ---- */
 
-static bool crosses;
+static bool crosses, forks;
 
 static void handler(int number, siginfo_t *info, void *context)
 {
@@ -185,6 +235,8 @@ static void handler(int number, siginfo_t *info, void *context)
     fired = 1;
     if (crosses)
         cross();
+    else if (forks)
+        fork_here();
     else if (!sigismember(&where->uc_sigmask, SIGUSR1)) /* where signals are held back none would have come */
         siglongjmp(out, 1);
 }
@@ -192,13 +244,14 @@ static void handler(int number, siginfo_t *info, void *context)
 int main(int count, char **arguments)
 {
     const struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO};
-    const char *what = count == 2 ? arguments[1] : "";
-    int step = 0;
+    const char *what = count > 1 ? arguments[1] : "";
+    int step = 0, each = count > 2 ? atoi(arguments[2]) : 1;
     pthread_t other;
     CUcontext context;
     CUdevice device;
 
     crosses = strcmp(what, "crossed") == 0;
+    forks = strncmp(what, "fork-", 5) == 0;
     if (cuInit(0) || cuDeviceGet(&device, 0) || cuCtxCreate(&context, NULL, 0, device)) return 2;
     if (sem_init(&asked, 0, 0) || sem_init(&answered, 0, 0)) return 2;
     nvtxRangePushA("main"); /* NVTX looks for its tool */
@@ -206,13 +259,15 @@ int main(int count, char **arguments)
     find_library();
     sigaction(SIGTRAP, &action, NULL);
     if (crosses && pthread_create(&other, NULL, beside, NULL)) return 2;
-    for (fired = 1; fired && step < STEPS_MOST; step++) {
+    for (fired = 1; fired && step < STEPS_MOST; step += each) {
         if (crosses)
             crossed(step);
         else if (strcmp(what, "numbers") == 0)
             run(give_many, &step);
         else if (strcmp(what, "around") == 0)
             around(step);
+        else if (forks)
+            forked(what + 5, step);
         else
             outside(what, step);
     }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What comes between two instructions of a plain call, at each of them: a handler that ends the session under it and has the thread join another one,
-and one that leaves it for good outside of sessions, or while it takes numbers."""
+one that leaves it for good outside of sessions, or while it takes numbers, and one that forks."""
 import json
 import os
 import sys
@@ -62,6 +62,23 @@ def around():
         tap.ok(not wrong, f'{name}: later spans end where the program ends them', wrong[:3])
 
 
+def forked(what):
+    """Outside of sessions too, where there is no trace to look at."""
+    name = f'a handler forks in {what}'
+    with Run([BETWEEN, f'fork-{what}'], CGTRACE_RANGE='never') as run:
+        tap.equal((run.status, run.out, run.err), (0, b'', b''), f'{name}, outside: each child goes on and ends as it wants to')
+    with Run([BETWEEN, f'fork-{what}', '3'], CGTRACE_RING_BYTES='64K') as run:
+        if not tap.equal((run.status, run.out, run.err), (0, b'', b''), f'{name}: each child goes on and ends as it wants to'):
+            return
+        names = [[line['name'] for line in read(path) if line['kind'] == 'span_start' and line.get('parent_id') and not line['measured']] for path in run.traces]
+        tap.ok(len(names) > LEAST / 3 and sum('around' in those for those in names) == 1, f'{name}: a trace of each', names[:3])
+        # "forked" where the handler came before the call was one.
+        wrong = [those for those in names if 'around' not in those and those not in (['child', 'child'], ['forked', 'child', 'child'])]
+        tap.ok(not wrong, f'{name}: a child has no spans but its own', wrong[:3])
+        wrong = [(os.path.basename(path), violations[:3]) for path in run.traces if (violations := check(path))]
+        tap.ok(not wrong, f'{name}: every trace is valid', wrong[:3])
+
+
 def numbers():
     with Run([BETWEEN, 'numbers'], CGTRACE_OVERFLOW='block') as run:
         tap.equal((run.status, run.out, run.err), (0, b'', b''), 'numbers are being taken when a call is left: none is given twice')
@@ -74,5 +91,7 @@ else:
     outside('push')
     outside('pop')
     around()
+    for one in ('begin', 'end', 'push', 'pop'):
+        forked(one)
     numbers()
 tap.done()
