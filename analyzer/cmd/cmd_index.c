@@ -18,6 +18,7 @@
 struct indexing {
     char *trace_path, *path; /* of the trace and of its index */
     mode_t mode;             /* of the trace */
+    unsigned threads;        /* argument_threads() */
     struct index_identity identity;
     struct cg_trace *trace;
     uint64_t bytes;
@@ -77,6 +78,7 @@ static int load(struct indexing *indexing, struct cg_error *error)
     struct progress progress = progress_start("reading");
     struct index_hasher *hasher = index_hasher_new();
     struct cg_load_options options = {.extras = true,
+                                      .threads = indexing->threads,
                                       .progress = progress_show,
                                       .progress_context = &progress,
                                       .tap = index_hasher_tap,
@@ -151,7 +153,7 @@ static int make(const struct arguments *arguments, struct indexing *indexing, st
 
 static int run(const struct arguments *arguments, struct cg_error *error)
 {
-    struct indexing indexing = {0};
+    struct indexing indexing = {.threads = argument_threads(arguments)};
     int status = document_check_format(arguments, "an index", false, error);
 
     if (status == 0 && strcmp(arguments->input, "-") == 0)
@@ -168,7 +170,7 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     return status;
 }
 
-static const struct option_spec options[] = {OPTION_OUTPUT, OPTION_FORMAT};
+static const struct option_spec options[] = {OPTION_OUTPUT, OPTION_FORMAT, OPTION_THREADS};
 static const struct command_example examples[] = {
     {"cg-analyze index big.jsonl", "make big.jsonl.cgx"},
     {"cg-analyze query big.jsonl --kind kernels --verify-index", "use it, but hash the trace first"},

@@ -90,6 +90,7 @@ bool trace_index_add(const struct cg_trace *trace, struct trace_index_copy *copy
     copy->trace.clocks = NULL;
     copy->trace.origin = NULL;
     copy->trace.index = NULL;
+    copy->trace.threads = 0; /* of the reading, not of the trace */
     return add_struct(arrays, "trace", &copy->trace, sizeof copy->trace) &&
            add_struct(arrays, "strings", copy->strings, sizeof *copy->strings) &&
            add_struct(arrays, "stacks", copy->stacks, sizeof *copy->stacks) &&

@@ -68,6 +68,13 @@ os.sched_setaffinity(0, processors)
 ok(alone == first, 'it does not depend on how many processors there are')
 ok([run(c[0], path, *c[1:]) for c in COMMANDS] == first, 'without --threads it is the same')
 
+indexes = []
+for n in THREADS:
+    equal(run('index', path, '--threads', n)[0], 0, f'index with {n} threads')
+    indexes.append(open(f'{path}.cgx', 'rb').read())
+ok(indexes[1:] == indexes[:-1] and len(indexes[0]) > 0, 'an index has the same bytes, too', [len(i) for i in indexes])
+os.remove(f'{path}.cgx')
+
 gz = folder.put('whole.jsonl.gz', gzip.compress(whole, 1))
 equal([a[0] for a in same(gz, 'compressed', commands=COMMANDS[:1])], [0], 'which is accepted')
 ok(same('-', 'standard input', commands=COMMANDS[:1], stdin=whole)[0][1] == first[0][1], 'and says the same')
