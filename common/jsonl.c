@@ -355,13 +355,34 @@ static char *put_graph(struct jsonl_state *state, char *out, const struct cap_re
 
 /* ---- memory ---- */
 
+/* What not every one of them has. */
+static char *put_storage_marks(char *out, const struct cap_record *record, bool alloc)
+{
+    unsigned kind = record->flags & CAP_FLAG_DETAIL, reason = (record->flags & CAP_FLAG_REASON) >> 8;
+
+    if (kind < CAP_MEMORY_KIND_COUNT) {
+        out = jsonl_literal(out, memory_q_memory_kind);
+        out = put_text(out, memory_kinds[kind]);
+        *out++ = '"';
+    }
+    if (!alloc && reason > 0 && reason < CAP_END_REASON_COUNT) {
+        out = jsonl_literal(out, memory_q_end_reason);
+        out = put_text(out, end_reasons[reason]);
+        *out++ = '"';
+    }
+    if (record->flags & CAP_FLAG_PREEXISTING) {
+        out = jsonl_literal(out, memory_preexisting);
+        out = jsonl_literal(out, "true");
+    }
+    return out;
+}
+
 static char *put_storage(struct jsonl_state *state, char *out, const struct cap_record *record, int32_t tid)
 {
     const struct jsonl_api *api = api_of(state, record->api);
     bool alloc = record->type == CAP_ALLOC;
     /* A storage lives from the return of the call that makes it to the entry into the call that frees it. */
     uint64_t ns = cap_ns(&state->clock, record->begin + (alloc ? record->ticks : 0));
-    unsigned kind = record->flags & CAP_FLAG_DETAIL, reason = (record->flags & CAP_FLAG_REASON) >> 8;
     unsigned step = (record->flags & CAP_FLAG_STEP) >> 4;
 
     state->written.memory_lines++;
@@ -406,20 +427,7 @@ static char *put_storage(struct jsonl_state *state, char *out, const struct cap_
     out = jsonl_literal(out, memory_q_address);
     out = jsonl_hex(out, record->memory.address);
     *out++ = '"';
-    if (kind < CAP_MEMORY_KIND_COUNT) {
-        out = jsonl_literal(out, memory_q_memory_kind);
-        out = put_text(out, memory_kinds[kind]);
-        *out++ = '"';
-    }
-    if (!alloc && reason > 0 && reason < CAP_END_REASON_COUNT) {
-        out = jsonl_literal(out, memory_q_end_reason);
-        out = put_text(out, end_reasons[reason]);
-        *out++ = '"';
-    }
-    if (record->flags & CAP_FLAG_PREEXISTING) {
-        out = jsonl_literal(out, memory_preexisting);
-        out = jsonl_literal(out, "true");
-    }
+    out = put_storage_marks(out, record, alloc);
     out = jsonl_stack(state, out, record->memory.stack);
     return jsonl_literal(out, "}\n");
 }

@@ -99,18 +99,8 @@ static void put_limits(void)
     puts(".It Dv CGTRACE_UNKNOWN\nStands for a number that is not known.\n.El");
 }
 
-int main(int argc, char **argv)
+static void put_description(void)
 {
-    if (argc != 2) {
-        fputs("usage: api CGTRACE.H\n", stderr);
-        return 2;
-    }
-    puts(".\\\" Made from cgtrace.h; see man/api.c.\n.Dd " MDOC_DATE
-         "\n.Dt LIBCGTRACE 3\n.Os\n.Sh NAME\n.Nm libcgtrace\n.Nd tell the trace of a CUDA program what it "
-         "does\n"
-         ".Sh SYNOPSIS\n.In cgtrace.h");
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        put_prototype(&functions[i]);
     mdoc_page(
         stdout,
         ".Sh DESCRIPTION\nA program that is recorded by\n.Nm\ncan tell its trace what cannot be seen from "
@@ -137,6 +127,21 @@ int main(int argc, char **argv)
         "In C,\n.Fn CGTRACE_SPAN \"name\"\nis a span from there to the end of the block; in C++, an object "
         "of class\n"
         ".Vt cgtrace::span\nto the end of the scope.");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fputs("usage: api CGTRACE.H\n", stderr);
+        return 2;
+    }
+    puts(".\\\" Made from cgtrace.h; see man/api.c.\n.Dd " MDOC_DATE
+         "\n.Dt LIBCGTRACE 3\n.Os\n.Sh NAME\n.Nm libcgtrace\n.Nd tell the trace of a CUDA program what it "
+         "does\n"
+         ".Sh SYNOPSIS\n.In cgtrace.h");
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        put_prototype(&functions[i]);
+    put_description();
     put_functions();
     put_results();
     put_limits();

@@ -12,25 +12,9 @@
 #include <unistd.h>
 
 #include "analyzer/cmd/output.h"
-#include "analyzer/recover/frameworks.h"
-#include "analyzer/recover/part.h"
-#include "common/capture_read.h"
+#include "analyzer/recover/recovery.h"
 #include "common/event_table.h"
-#include "common/jsonl.h"
 #include "common/jsonl_end.h"
-
-struct recovery {
-    const char *path;
-    struct cap_file file;
-    struct cap_publication published;
-    struct cap_rest rests[CAP_RINGS_MAX];
-    struct part part;
-    char part_path[4096];
-    struct jsonl_state state;
-    struct symbols symbols;
-    json_t *meta;
-    struct recover_report *report;
-};
 
 /* ---- input ---- */
 
@@ -120,154 +104,6 @@ static int open_part(struct recovery *r, struct cg_error *error)
 }
 
 /* ---- records ---- */
-
-/* Work of a device may be of a span that has ended. */
-static bool span_known(const struct recovery *r, const struct cap_record *record)
-{
-    return number_set_has(&r->part.open_spans, record->span) ||
-           ((record->type == CAP_INTERVAL || record->type == CAP_API_INTERVAL) &&
-            number_set_has(&r->part.spans, record->span));
-}
-
-/* Times that no session reaches, of a damaged record; in ns, a century and a half. */
-#define TIME_LIMIT (UINT64_C(1) << 62)
-
-static bool in_time(const struct recovery *r, const struct cap_record *record)
-{
-    const struct cap_clock *clock = &r->file.header->clock;
-    uint64_t end;
-
-    if (record->type == CAP_INTERVAL) /* its own clock's, and not in this place */
-        return record->interval.start_ns < TIME_LIMIT && record->interval.duration_ns < TIME_LIMIT;
-    if (record->begin > UINT64_MAX / 2) return false;
-    end = record->begin + (record->type == CAP_SAMPLE ? 0 : record->ticks);
-    if (record->type != CAP_SAMPLE && record->ticks > UINT64_MAX / 2) return false;
-    return end < TIME_LIMIT &&
-           (end <= clock->tick0 ||
-            (unsigned __int128)(end - clock->tick0) * clock->mult >> clock->shift < TIME_LIMIT);
-}
-
-/* Records that do not fit the rest are mended or left out (PAD), so that the trace is valid whatever the file
- * holds. */
-static void mend(struct recovery *r, struct cap_record *record, bool *no_memory)
-{
-    struct number_set *spans = &r->part.open_spans, *storages = &r->part.live_storages;
-    uint32_t outside = r->file.header->region.outside;
-    bool good = true;
-
-    switch (record->type) {
-    case CAP_SPAN_BEGIN:
-        if (!number_set_has(spans, record->span_data.parent)) record->span_data.parent = outside;
-        good = number_set_add(spans, record->span, no_memory);
-        break;
-    case CAP_SPAN_END:
-        good = record->span > CAP_SPAN_REGION && number_set_remove(spans, record->span);
-        if (!number_set_has(spans, record->span_data.parent)) record->flags &= (uint16_t)~CAP_FLAG_CALL_EDGE;
-        break;
-    case CAP_SPAN:
-        if (!number_set_has(spans, record->span_data.parent)) record->span_data.parent = outside;
-        good = !number_set_has(spans, record->span);
-        break;
-    case CAP_FREE:
-    case CAP_END:
-        if (!(record->flags & CAP_FLAG_NO_STORAGE) && !number_set_remove(storages, record->memory.storage)) {
-            record->flags |= CAP_FLAG_NO_STORAGE;
-            r->report->ring_dropped++;
-        }
-        break;
-    case CAP_CALL:
-    case CAP_GRAPH:
-    case CAP_LAUNCH:
-    case CAP_COPY:
-    case CAP_ALLOC:
-    case CAP_SAMPLE:
-    case CAP_API_OP:
-    case CAP_TENSOR:
-    case CAP_STATS:
-    case CAP_SCALAR:
-    case CAP_API_ALLOC:
-    case CAP_API_FREE:
-    case CAP_GRADIENT:
-        break;
-    case CAP_API_INTERVAL:
-        good = record->ticks > 0;
-        break;
-    case CAP_DATA_EDGE: /* its tensors may have been told in what is missing */
-        good = r->part.fd >= 0 && !r->report->part_dropped;
-        break;
-    case CAP_INTERVAL:
-        good = record->interval.duration_ns > 0;
-        break;
-    default:
-        good = false;
-    }
-    if (record->type != CAP_SPAN_BEGIN && record->type != CAP_SPAN_END && record->type != CAP_SPAN &&
-        !span_known(r, record))
-        record->span = outside;
-    if (good || record->type == CAP_PAD) return;
-    r->report->ring_dropped++;
-    record->type = CAP_PAD;
-}
-
-/* Records with as many slots as there are, and times that may be. */
-static void mend_slots(struct recovery *r)
-{
-    for (uint32_t i = 0; i < r->file.ring_count; i++)
-        for (uint64_t n = 0; n < r->rests[i].count; n += r->rests[i].slots[n].slots) {
-            struct cap_record *record = &r->rests[i].slots[n];
-
-            if (record->slots >= 1 && record->slots <= r->rests[i].count - n) {
-                if (in_time(r, record)) continue;
-                record->type = CAP_PAD;
-                r->report->ring_dropped++;
-                continue;
-            }
-            *record = (struct cap_record){.type = CAP_PAD, .slots = 1};
-            r->report->ring_dropped++;
-        }
-}
-
-/* Whether the rings hold work of a device: only then all spans must be known. */
-static bool any_interval(const struct recovery *r)
-{
-    for (uint32_t i = 0; i < r->file.ring_count; i++)
-        for (uint64_t n = 0; n < r->rests[i].count; n += r->rests[i].slots[n].slots)
-            if (r->rests[i].slots[n].type == CAP_INTERVAL || r->rests[i].slots[n].type == CAP_API_INTERVAL)
-                return true;
-    return false;
-}
-
-/* All spans that the rings begin, and allocations: a storage may be freed by another thread than made it. */
-static void mend_begins(struct recovery *r, bool *no_memory)
-{
-    for (uint32_t i = 0; i < r->file.ring_count; i++)
-        for (uint64_t n = 0; n < r->rests[i].count; n += r->rests[i].slots[n].slots) {
-            struct cap_record *record = &r->rests[i].slots[n];
-
-            if (record->type == CAP_ALLOC && !(record->flags & CAP_FLAG_NO_STORAGE) &&
-                !number_set_add(&r->part.live_storages, record->memory.storage, no_memory))
-                record->flags |= CAP_FLAG_NO_STORAGE;
-            if (record->type == CAP_SPAN_BEGIN || record->type == CAP_SPAN)
-                number_set_add(&r->part.spans, record->span, no_memory);
-        }
-}
-
-static bool mend_all(struct recovery *r)
-{
-    bool no_memory = false;
-    size_t dropped = frameworks_mend(r->rests, r->file.ring_count, &r->state, &r->part.live_frameworks);
-
-    if (dropped == SIZE_MAX) return false;
-    r->report->ring_dropped += dropped;
-
-    number_set_add(&r->part.open_spans, CAP_SPAN_ROOT, &no_memory);
-    if (!r->file.header->region.own) number_set_add(&r->part.open_spans, CAP_SPAN_REGION, &no_memory);
-    mend_begins(r, &no_memory);
-    for (uint32_t i = 0; i < r->file.ring_count; i++)
-        for (uint64_t n = 0; n < r->rests[i].count; n += r->rests[i].slots[n].slots)
-            mend(r, &r->rests[i].slots[n], &no_memory);
-    return !no_memory;
-}
 
 /* Formats what the rings hold; output NULL: only to learn what it says in sum. */
 static int put_rings(struct recovery *r, struct output *output)
@@ -573,12 +409,12 @@ static int recover(struct recovery *r, const char *output, bool live, struct cg_
     find_reason(r);
     if (!cap_file_rest(&r->file, r->rests, &r->published))
         return cg_fail(error, CG_EXIT_IO, "%s: memory is short", r->path);
-    mend_slots(r);
-    r->part.keep_spans = any_interval(r);
+    recovery_mend_slots(r);
+    r->part.keep_spans = recovery_has_intervals(r);
     status = open_part(r, error);
     if (status == 0) status = choose_output(r, output, error);
     if (status != 0) return status;
-    if (!start_state(r) || !mend_all(r) || put_rings(r, NULL) != 0)
+    if (!start_state(r) || !recovery_mend(r) || put_rings(r, NULL) != 0)
         return cg_fail(error, CG_EXIT_IO, "%s: memory is short", r->path);
     for (uint32_t i = 0; i < r->file.ring_count; i++)
         for (uint64_t n = 0; n < r->rests[i].count; n += r->rests[i].slots[n].slots)

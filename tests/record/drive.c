@@ -461,6 +461,32 @@ static void names(void)
     }
 }
 
+/* The exit status of the process. */
+static int forks(void)
+{
+    everything();
+    if (fork() == 0) {
+        everything();
+        return 3;
+    }
+    wait(NULL);
+    everything();
+    return 0;
+}
+
+static void fork_names(void)
+{
+    synchronise();
+    uint32_t kernel = intern("known before the fork");
+    if (fork() == 0) {
+        launch(kernel, 0);
+        launch(intern("known before the fork"), 0);
+        launch(intern("new in the child"), 0);
+        exit(0);
+    }
+    wait(NULL);
+}
+
 int main(int argc, char **argv)
 {
     const char *command = argc > 1 ? argv[1] : "";
@@ -501,23 +527,9 @@ int main(int argc, char **argv)
         everything();
         abort();
     } else if (strcmp(command, "fork") == 0) {
-        everything();
-        if (fork() == 0) {
-            everything();
-            return 3;
-        }
-        wait(NULL);
-        everything();
+        return forks();
     } else if (strcmp(command, "fork-names") == 0) {
-        synchronise();
-        uint32_t kernel = intern("known before the fork");
-        if (fork() == 0) {
-            launch(kernel, 0);
-            launch(intern("known before the fork"), 0);
-            launch(intern("new in the child"), 0);
-            return 0;
-        }
-        wait(NULL);
+        fork_names();
     } else if (strcmp(command, "come-and-go") == 0) {
         for (unsigned i = 0; i < first; i++)
             threads(4, second);
