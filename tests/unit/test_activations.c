@@ -1,77 +1,11 @@
-/* Activations (doc/spec/evidence.md 10 and 12): classification, links, metrics, states and rankings by hand,
- * and random traces against a direct reading of 10.4 to 10.6. */
-#include "tests/unit/plane_trace.h"
-
-#include "analyzer/planes/activations.h"
-
-struct made {
-    struct cg_trace *trace;
-    struct health health;
-    struct timing timing;
-    struct logical_memory memory;
-    struct activations activations;
-};
-
-static struct made make_with(struct text *text, enum capability_level device, enum capability_level memory)
-{
-    struct made made = {.trace = load(text)};
-    assert_true(health_make(made.trace, &made.health));
-    assert_true(timing_make(made.trace, &made.timing));
-    assert_true(logical_memory_make(made.trace, &made.memory));
-    const struct activation_inputs inputs = {&made.health, &made.timing, &made.memory, device, memory};
-    assert_true(activations_make(made.trace, &inputs, &made.activations));
-    return made;
-}
-
-/* With both planes partial. */
-static struct made make(struct text *text)
-{
-    return make_with(text, CAPABILITY_PARTIAL, CAPABILITY_PARTIAL);
-}
-
-static void release(struct made *made)
-{
-    activations_free(&made->activations);
-    logical_memory_free(&made->memory);
-    timing_free(&made->timing);
-    health_free(&made->health);
-    trace_free(made->trace);
-}
+/* Activations (doc/spec/evidence.md 10 and 12): classification, links, metrics, states and rankings by hand.
+ */
+#include "tests/unit/activations_trace.h"
 
 #define LEVELS(activations, memory)                                                                          \
     META_WITH("infer", "\"operations\":\"none\",\"activations\":\"" activations                              \
                        "\",\"logical_memory\":\"" memory "\",\"physical_memory\":\"none\","                  \
                        "\"device_timing\":\"none\"")
-
-/* An op; output "" is none. */
-static void put_op(struct text *text, const char *span, const char *name, const char *output, uint64_t time,
-                   uint64_t duration)
-{
-    put(text, "{\"kind\":\"op\",\"span_id\":\"%s\",\"op_name\":\"%s\",", span, name);
-    if (*output) put(text, "\"output\":\"%s\",", output);
-    put(text,
-        "\"shape\":[2],\"dtype\":\"f32\",\"device\":\"cpu\",\"timestamp_ns\":%llu,\"duration_ns\":%llu,"
-        "\"input_dense_bytes\":0}\n",
-        (unsigned long long)time, (unsigned long long)duration);
-}
-
-static void put_tensor(struct text *text, const char *span, const char *id, const char *category)
-{
-    put(text,
-        "{\"kind\":\"tensor\",\"span_id\":\"%s\",\"tensor_id\":\"%s\",\"shape\":[],\"dtype\":\"f32\","
-        "\"device\":\"cpu\",\"category\":\"%s\"}\n",
-        span, id, category);
-}
-
-/* Allocates storage "m<n>" as an activation; op "" is no op_name. */
-static void put_alloc(struct text *text, uint64_t time, const char *storage, const char *tensor,
-                      const char *span, uint64_t bytes, const char *op, const char *category)
-{
-    char more[96];
-    snprintf(more, sizeof more, "%s%s%s,\"category\":\"%s\"", *op ? ",\"op_name\":\"" : "", op,
-             *op ? "\"" : "", category);
-    put_memory(text, time, "cpu", storage, tensor, span, bytes, "alloc", more);
-}
 
 static void put_kind_span(struct text *text, const char *id, const char *parent, const char *kind)
 {
@@ -85,36 +19,6 @@ static void put_failed(struct text *text, uint64_t time)
 {
     put(text, "{\"kind\":\"terminal\",\"outcome\":\"failed\",\"timestamp_ns\":%llu,\"reason\":\"killed\"}\n",
         (unsigned long long)time);
-}
-
-/* "s/0 tensor logical 8 1 60 480 8\n": id, sources, then the five logical metrics or - for what is absent. */
-static void expect_operations(const struct made *made, const char *expected)
-{
-    struct text text = {0};
-    put(&text, "%s", "");
-    for (size_t i = 0; i < made->activations.operation_count; i++) {
-        const struct activation_operation *o = &made->activations.operations[i];
-        struct cg_text span = trace_text(made->trace, made->trace->op.span_id[o->op]);
-        put(&text, "%.*s", (int)span.length, span.bytes);
-        if (!o->dedicated) put(&text, "/%u", o->op_index);
-        put(&text, "%s%s", o->tensor_output ? " tensor" : "", o->logical_storage ? " logical" : "");
-        if (o->logical_known)
-            put(&text, " %llu %llu", (unsigned long long)o->allocated_bytes,
-                (unsigned long long)o->storage_count);
-        else
-            put(&text, " - -");
-        if (o->interval_known)
-            put(&text, " %llu %llu", (unsigned long long)o->live_duration_ns,
-                (unsigned long long)o->byte_nanoseconds);
-        else
-            put(&text, " - -");
-        if (o->retained_known)
-            put(&text, " %llu\n", (unsigned long long)o->retained_bytes);
-        else
-            put(&text, " -\n");
-    }
-    assert_string_equal(text.bytes, expected);
-    free(text.bytes);
 }
 
 /* ---- classification, scope and links ---- */
@@ -503,178 +407,6 @@ static void test_states(void **state)
         check_states(&cases[i]);
 }
 
-/* ---- random traces against a direct reading ---- */
-
-#define OPS      14
-#define STORAGES 16
-
-struct naive_op {
-    int span, name, output; /* output -1: none */
-    uint64_t time, duration;
-    bool tensor_output, logical;
-    uint64_t count, live, retained;
-    unsigned __int128 bytes, product;
-};
-
-struct naive_storage {
-    int span, name, tensor, alias; /* name, alias -1: none */
-    bool activation;
-    uint64_t bytes, start, end; /* end MAX: never */
-};
-
-static bool has_tensor(const struct naive_storage *storage, int tensor)
-{
-    return tensor >= 0 && (storage->tensor == tensor || storage->alias == tensor);
-}
-
-/* Counts the candidates of a level; *only is the last one found. */
-static int candidates(int level, const struct naive_storage *storage, const struct naive_op *ops, int count,
-                      int *only)
-{
-    int found = 0;
-    for (int i = 0; i < count; i++) {
-        bool span = ops[i].span == storage->span, name = ops[i].name == storage->name;
-        bool tensor = has_tensor(storage, ops[i].output);
-        bool candidate = level == 1   ? span && name
-                         : level == 2 ? span && name && tensor
-                         : level == 3 ? span && tensor
-                                      : tensor;
-        if (!candidate) continue;
-        found++;
-        *only = i;
-    }
-    return found;
-}
-
-static int naive_link(const struct naive_storage *storage, const struct naive_op *ops, int count)
-{
-    int only = -1, named = storage->name < 0 ? 0 : candidates(1, storage, ops, count, &only);
-    if (named == 1) return only;
-    if (named > 1) return candidates(2, storage, ops, count, &only) == 1 ? only : -1;
-    if (candidates(3, storage, ops, count, &only) == 1) return only;
-    return candidates(4, storage, ops, count, &only) == 1 ? only : -1;
-}
-
-static void compare_random(uint64_t seed)
-{
-    uint64_t random = seed * 0x9e3779b97f4a7c15ull + 7;
-    const uint64_t measured_start = 20, measured_end = 60;
-    /* Spans: 0 the root, 1 the measured one, 2 below it, 3 beside it. */
-    static const char *const span_ids[] = {"root", "m", "in", "by"};
-    struct naive_op ops[OPS];
-    struct naive_storage storages[STORAGES];
-    bool activation_tensor[6];
-    int op_count = (int)draw(&random, OPS + 1), storage_count = (int)draw(&random, STORAGES + 1);
-    struct text text = {0};
-    put(&text, META);
-    put_span(&text, "root", "", 0, 100, false);
-    put_span(&text, "m", "root", measured_start, measured_end - measured_start, true);
-    put_span(&text, "in", "m", 30, 10, false);
-    put_span(&text, "by", "root", 0, 100, false);
-    for (int i = 0; i < op_count; i++) {
-        ops[i] = (struct naive_op){.span = (int)draw(&random, 4),
-                                   .name = (int)draw(&random, 3),
-                                   .output = (int)draw(&random, 7) - 1};
-        ops[i].time = ops[i].span == 1 ? 20 + draw(&random, 30) : ops[i].span == 2 ? 30 : draw(&random, 80);
-        ops[i].duration = draw(&random, 10);
-        char name[4], output[4] = "";
-        snprintf(name, sizeof name, "o%d", ops[i].name & 7);
-        if (ops[i].output >= 0) snprintf(output, sizeof output, "t%d", ops[i].output & 7);
-        put_op(&text, span_ids[ops[i].span], name, output, ops[i].time, ops[i].duration);
-    }
-    for (int i = 0; i < 6; i++) {
-        char id[4];
-        snprintf(id, sizeof id, "t%d", i);
-        activation_tensor[i] = draw(&random, 3) == 0;
-        if (draw(&random, 2)) put_tensor(&text, "root", id, "other");
-        if (activation_tensor[i]) put_tensor(&text, "root", id, "activation");
-    }
-    for (int i = 0; i < storage_count; i++) {
-        static const int spans[] = {0, 3}; /* those that last long enough for any time */
-        struct naive_storage *s = &storages[i];
-        *s = (struct naive_storage){.span = spans[draw(&random, 2)],
-                                    .name = (int)draw(&random, 4) - 1,
-                                    .tensor = (int)draw(&random, 6),
-                                    .alias = (int)draw(&random, 7) - 1,
-                                    .activation = draw(&random, 3) > 0,
-                                    .bytes = draw(&random, 50),
-                                    .start = draw(&random, 90)};
-        s->end = draw(&random, 4) ? s->start + draw(&random, 100 - s->start) : UINT64_MAX;
-        if (s->alias == s->tensor) s->alias = -1;
-        char storage[8], tensor[4], alias[4], name[4] = "";
-        snprintf(storage, sizeof storage, "m%d", i);
-        snprintf(tensor, sizeof tensor, "t%d", s->tensor & 7);
-        snprintf(alias, sizeof alias, "t%d", s->alias & 7);
-        if (s->name >= 0) snprintf(name, sizeof name, "o%d", s->name & 7);
-        put_alloc(&text, s->start, storage, tensor, span_ids[s->span], s->bytes, name,
-                  s->activation ? "activation" : "other");
-        if (s->alias >= 0)
-            put_memory(&text, s->start, "cpu", storage, alias, span_ids[s->span], s->bytes, "alloc", "");
-        if (s->end != UINT64_MAX)
-            put_memory(&text, s->end, "cpu", storage, tensor, span_ids[s->span], s->bytes, "free", "");
-    }
-    put_end(&text, 200);
-
-    uint64_t lost = 0;
-    int links[STORAGES];
-    for (int i = 0; i < op_count; i++)
-        ops[i].tensor_output = ops[i].output >= 0 && activation_tensor[ops[i].output];
-    for (int i = 0; i < storage_count; i++) {
-        links[i] = naive_link(&storages[i], ops, op_count);
-        if (!storages[i].activation) continue;
-        if (links[i] < 0)
-            lost++;
-        else
-            ops[links[i]].logical = true;
-    }
-    for (int i = 0; i < storage_count; i++) {
-        const struct naive_storage *s = &storages[i];
-        if (links[i] < 0) continue;
-        struct naive_op *op = &ops[links[i]];
-        if (!s->activation && !(op->tensor_output && has_tensor(s, op->output))) continue;
-        op->count++;
-        op->bytes += s->bytes;
-        for (uint64_t t = measured_start; t < measured_end; t++) { /* nanosecond by nanosecond */
-            op->live += s->start <= t && t < s->end;
-            op->product += s->start <= t && t < s->end ? s->bytes : 0;
-        }
-        if (s->start < measured_end && s->end > measured_end) op->retained += s->bytes;
-    }
-    struct text expected = {0};
-    put(&expected, "%s", "");
-    int index[4] = {0};
-    for (int i = 0; i < op_count; i++) {
-        const struct naive_op *op = &ops[i];
-        int k = index[op->span]++;
-        uint64_t end = op->time + op->duration;
-        bool overlaps = op->duration ? op->time < measured_end && end > measured_start
-                                     : measured_start <= op->time && op->time <= measured_end;
-        bool scope = op->span == 1 || op->span == 2 || overlaps;
-        if (!scope || (!op->tensor_output && !op->logical)) continue;
-        put(&expected, "%s/%d%s%s", span_ids[op->span], k, op->tensor_output ? " tensor" : "",
-            op->logical ? " logical" : "");
-        if (op->count)
-            put(&expected, " %llu %llu %llu %llu %llu\n", (unsigned long long)op->bytes,
-                (unsigned long long)op->count, (unsigned long long)op->live, (unsigned long long)op->product,
-                (unsigned long long)op->retained);
-        else
-            put(&expected, " - - - - -\n");
-    }
-    struct made made = make(&text);
-    assert_true(made.health.structurally_valid);
-    expect_operations(&made, expected.bytes);
-    assert_int_equal(made.activations.unattributed_storages, lost);
-    free(expected.bytes);
-    release(&made);
-}
-
-static void test_random(void **state)
-{
-    (void)state;
-    for (uint64_t seed = 1; seed <= 2000; seed++)
-        compare_random(seed);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -689,7 +421,6 @@ int main(void)
         cmocka_unit_test(test_rankings),
         cmocka_unit_test(test_ranking_zero),
         cmocka_unit_test(test_states),
-        cmocka_unit_test(test_random),
     };
     return run_tap(tests);
 }
