@@ -486,31 +486,47 @@ static void naive_apply(const struct naive_record *record, struct naive_storage 
     live->freed_as = (*frees)++;
 }
 
-static void compare_random(uint64_t seed)
+static void naive_sort(struct naive_storage *storages, size_t storage_count)
 {
-    uint64_t random = seed * 0x9e3779b97f4a7c15ull + 1, horizon = 1 + draw(&random, 40);
-    size_t count = 1 + draw(&random, RECORDS);
-    bool huge = draw(&random, 6) == 0;
-    struct naive_record records[RECORDS];
-    struct text text = {0};
-    put(&text, META);
-    put_span(&text, "s", "", 0, 100, true);
+    for (size_t i = 1; i < storage_count; i++) /* insertion sort */
+        for (size_t j = i; j > 0 && before(&storages[j], &storages[j - 1]); j--) {
+            struct naive_storage swap = storages[j];
+            storages[j] = storages[j - 1];
+            storages[j - 1] = swap;
+        }
+}
+
+static void put_random(struct naive_record *records, size_t count, uint64_t horizon, struct text *text,
+                       uint64_t *random)
+{
+    bool huge = draw(random, 6) == 0;
     for (size_t i = 0; i < count; i++) {
-        records[i] = (struct naive_record){.time = draw(&random, horizon),
-                                           .bytes = huge ? UINT64_MAX - draw(&random, 2) : draw(&random, 9),
-                                           .device = (unsigned)draw(&random, 3),
-                                           .storage = (unsigned)draw(&random, 4),
-                                           .tensor = (unsigned)draw(&random, 4),
-                                           .category = (unsigned)draw(&random, 5),
-                                           .alloc = draw(&random, 5) < 3};
+        records[i] = (struct naive_record){.time = draw(random, horizon),
+                                           .bytes = huge ? UINT64_MAX - draw(random, 2) : draw(random, 9),
+                                           .device = (unsigned)draw(random, 3),
+                                           .storage = (unsigned)draw(random, 4),
+                                           .tensor = (unsigned)draw(random, 4),
+                                           .category = (unsigned)draw(random, 5),
+                                           .alloc = draw(random, 5) < 3};
         char device[4], storage[4], tensor[4], more[40];
         snprintf(device, sizeof device, "d%u", records[i].device & 7);
         snprintf(storage, sizeof storage, "m%u", records[i].storage & 7);
         snprintf(tensor, sizeof tensor, "t%u", records[i].tensor & 7);
         snprintf(more, sizeof more, ",\"category\":\"%s\"", cg_name_CATEGORY[records[i].category]);
-        put_memory(&text, records[i].time, device, storage, tensor, "s", records[i].bytes,
+        put_memory(text, records[i].time, device, storage, tensor, "s", records[i].bytes,
                    records[i].alloc ? "alloc" : "free", more);
     }
+}
+
+static void compare_random(uint64_t seed)
+{
+    uint64_t random = seed * 0x9e3779b97f4a7c15ull + 1, horizon = 1 + draw(&random, 40);
+    size_t count = 1 + draw(&random, RECORDS);
+    struct naive_record records[RECORDS];
+    struct text text = {0};
+    put(&text, META);
+    put_span(&text, "s", "", 0, 100, true);
+    put_random(records, count, horizon, &text, &random);
     put_end(&text, 100);
 
     struct naive_storage storages[RECORDS];
@@ -538,12 +554,7 @@ static void compare_random(uint64_t seed)
             put(&peak_point, "%s", points.bytes + point_at);
         }
     }
-    for (size_t i = 1; i < storage_count; i++) /* insertion sort */
-        for (size_t j = i; j > 0 && before(&storages[j], &storages[j - 1]); j--) {
-            struct naive_storage swap = storages[j];
-            storages[j] = storages[j - 1];
-            storages[j - 1] = swap;
-        }
+    naive_sort(storages, storage_count);
     struct text lifetimes = {0}, at_peak = {0};
     for (size_t i = 0; i < storage_count; i++) {
         naive_lifetime(&lifetimes, &storages[i], UINT64_MAX);

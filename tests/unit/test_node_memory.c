@@ -274,112 +274,141 @@ static void naive_sweep(const struct naive_span *spans, int top, const struct na
 
 /* One random trace: spans in a random tree (intervals at will, so that clipping happens), records in a random
  * order of times, few storages and few times, so that everything meets. */
-static void compare_random(uint64_t seed)
-{
-    uint64_t state = seed * 0x9e3779b97f4a7c15ull + 1;
-    uint64_t horizon = draw(&state, 3) ? 12 + draw(&state, 200) : 4;
-    bool huge = draw(&state, 8) == 0; /* bytes that sum beyond 64 bits */
-    bool late = draw(&state, 6) == 0; /* times up to 2^64-1 */
-    bool alike = draw(&state, 2);     /* all records of a storage have the same bytes */
-    int span_count = 1 + (int)draw(&state, SPANS), record_count = 1 + (int)draw(&state, RECORDS);
-    uint64_t base = late ? UINT64_MAX - horizon : 0;
+struct naive {
+    uint64_t seed, horizon, base;
+    int span_count, record_count;
     struct naive_span spans[SPANS];
-    struct text text = {0};
-    put(&text, META);
-    for (int i = 0; i < span_count; i++) {
-        /* Deep and wide trees. */
-        spans[i].parent = i == 0 ? -1 : draw(&state, 2) ? i - 1 : (int)draw(&state, (uint64_t)i);
-        spans[i].start = base + draw(&state, horizon);
-        spans[i].duration = draw(&state, horizon + 1);
-        char id[8], parent[8] = "";
-        snprintf(id, sizeof id, "s%d", i);
-        if (i) snprintf(parent, sizeof parent, "s%d", spans[i].parent);
-        put_span(&text, id, parent, spans[i].start, spans[i].duration, i == 0);
-    }
-    uint64_t times[RECORDS];
-    bool sorted = draw(&state, 2);
-    for (int i = 0; i < record_count; i++)
-        times[i] = base + draw(&state, horizon + 1);
-    if (sorted) qsort(times, (size_t)record_count, sizeof *times, compare_u64);
-    struct {
+    struct naive_record {
         uint64_t time, bytes;
         int storage, device, span;
         bool alloc, applied;
     } records[RECORDS];
-    for (int i = 0; i < record_count; i++) {
-        records[i].time = times[i];
-        records[i].bytes = huge && draw(&state, 3) == 0 ? UINT64_MAX - draw(&state, 3) : draw(&state, 40);
-        records[i].storage = (int)draw(&state, 12 + (seed % 3) * 60);
-        if (alike)
-            records[i].bytes =
-                (uint64_t)records[i].storage * (huge && records[i].storage % 3 == 0 ? UINT64_MAX / 20 : 1);
-        records[i].device = (int)draw(&state, 2);
-        records[i].span = (int)draw(&state, (uint64_t)span_count);
-        records[i].alloc = draw(&state, 5) < 3;
-        records[i].applied = false;
-        char device[4], storage[16], span[8];
-        snprintf(device, sizeof device, "d%d", records[i].device);
-        snprintf(storage, sizeof storage, "m%d", records[i].storage);
-        snprintf(span, sizeof span, "s%d", records[i].span);
-        put_memory(&text, records[i].time, device, storage, storage, span, records[i].bytes,
-                   records[i].alloc ? "alloc" : "free", "");
-    }
-    put_end(&text, UINT64_MAX);
-
     struct naive_lifetime lifetimes[RECORDS];
-    size_t count = 0;
-    for (int done = 0; done < record_count; done++) {
-        int next = -1; /* the earliest not applied; of equal times the first in the file */
-        for (int i = 0; i < record_count; i++)
-            if (!records[i].applied && (next < 0 || records[i].time < records[next].time)) next = i;
-        records[next].applied = true;
+    size_t count; /* of lifetimes */
+};
+
+static void put_random_spans(struct naive *n, struct text *text, uint64_t *state)
+{
+    for (int i = 0; i < n->span_count; i++) {
+        struct naive_span *span = &n->spans[i];
+        /* Deep and wide trees. */
+        span->parent = i == 0 ? -1 : draw(state, 2) ? i - 1 : (int)draw(state, (uint64_t)i);
+        span->start = n->base + draw(state, n->horizon);
+        span->duration = draw(state, n->horizon + 1);
+        char id[8], parent[8] = "";
+        snprintf(id, sizeof id, "s%d", i);
+        if (i) snprintf(parent, sizeof parent, "s%d", span->parent);
+        put_span(text, id, parent, span->start, span->duration, i == 0);
+    }
+}
+
+/* huge: bytes that sum beyond 64 bits; alike: all records of a storage have the same bytes. */
+static void put_random_records(struct naive *n, struct text *text, uint64_t *state, bool huge, bool alike)
+{
+    uint64_t times[RECORDS];
+    bool sorted = draw(state, 2);
+    for (int i = 0; i < n->record_count; i++)
+        times[i] = n->base + draw(state, n->horizon + 1);
+    if (sorted) qsort(times, (size_t)n->record_count, sizeof *times, compare_u64);
+    for (int i = 0; i < n->record_count; i++) {
+        struct naive_record *r = &n->records[i];
+        r->time = times[i];
+        r->bytes = huge && draw(state, 3) == 0 ? UINT64_MAX - draw(state, 3) : draw(state, 40);
+        r->storage = (int)draw(state, 12 + (n->seed % 3) * 60);
+        if (alike) r->bytes = (uint64_t)r->storage * (huge && r->storage % 3 == 0 ? UINT64_MAX / 20 : 1);
+        r->device = (int)draw(state, 2);
+        r->span = (int)draw(state, (uint64_t)n->span_count);
+        r->alloc = draw(state, 5) < 3;
+        char device[4], storage[16], span[8];
+        snprintf(device, sizeof device, "d%d", r->device);
+        snprintf(storage, sizeof storage, "m%d", r->storage);
+        snprintf(span, sizeof span, "s%d", r->span);
+        put_memory(text, r->time, device, storage, storage, span, r->bytes, r->alloc ? "alloc" : "free", "");
+    }
+}
+
+/* The record that comes next: the earliest not applied; of equal times the first in the file. */
+static struct naive_record *next_record(struct naive *n)
+{
+    struct naive_record *next = NULL;
+    for (int i = 0; i < n->record_count; i++)
+        if (!n->records[i].applied && (!next || n->records[i].time < next->time)) next = &n->records[i];
+    return next;
+}
+
+static void naive_lifetimes(struct naive *n)
+{
+    struct naive_record *next;
+    while ((next = next_record(n)) != NULL) {
         struct naive_lifetime *live = NULL;
         char key[8];
-        snprintf(key, sizeof key, "m%d", records[next].storage);
-        for (size_t i = 0; i < count; i++)
-            if (lifetimes[i].live && lifetimes[i].device == records[next].device &&
-                !strcmp(lifetimes[i].storage, key))
-                live = &lifetimes[i];
-        if (records[next].alloc && !live) {
-            struct naive_lifetime *made = &lifetimes[count++];
-            *made = (struct naive_lifetime){.device = records[next].device,
-                                            .span = records[next].span,
-                                            .bytes = records[next].bytes,
-                                            .start = records[next].time,
+        next->applied = true;
+        snprintf(key, sizeof key, "m%d", next->storage);
+        for (size_t i = 0; i < n->count; i++)
+            if (n->lifetimes[i].live && n->lifetimes[i].device == next->device &&
+                !strcmp(n->lifetimes[i].storage, key))
+                live = &n->lifetimes[i];
+        if (next->alloc && !live) {
+            struct naive_lifetime *made = &n->lifetimes[n->count++];
+            *made = (struct naive_lifetime){.device = next->device,
+                                            .span = next->span,
+                                            .bytes = next->bytes,
+                                            .start = next->time,
                                             .end = UINT64_MAX,
                                             .live = true};
             memcpy(made->storage, key, sizeof key);
-        } else if (!records[next].alloc && live) {
+        } else if (!next->alloc && live) {
             live->live = false;
-            live->end = records[next].time;
+            live->end = next->time;
         }
     }
+}
 
-    struct made made = make(&text);
-    assert_int_equal(made.memory.lifetime_count, count);
-    for (int i = 0; i < span_count; i++) {
-        char id[8];
-        snprintf(id, sizeof id, "s%d", i);
-        uint32_t row = span_row(made.trace, id);
-        uint64_t direct = 0, peak, residual;
-        bool has_direct = false, has_any = false;
-        for (size_t j = 0; j < count; j++) {
-            has_any = has_any || in_subtree(spans, lifetimes[j].span, i);
-            if (lifetimes[j].span != i) continue;
-            has_direct = true;
-            direct = cg_sat_add(direct, lifetimes[j].bytes);
-        }
-        assert_int_equal(made.metrics.allocated_set[row], has_direct);
-        if (has_direct) assert_int_equal(made.metrics.allocated_bytes[row], direct);
-        assert_int_equal(made.metrics.subtree_set[row], has_any);
-        if (!has_any) continue;
-        naive_sweep(spans, i, lifetimes, count, &peak, &residual);
-        if (made.metrics.peak_live_bytes[row] != peak || made.metrics.residual_bytes[row] != residual)
-            fail_msg("seed %llu span %d: peak %llu residual %llu, expected %llu and %llu",
-                     (unsigned long long)seed, i, (unsigned long long)made.metrics.peak_live_bytes[row],
-                     (unsigned long long)made.metrics.residual_bytes[row], (unsigned long long)peak,
-                     (unsigned long long)residual);
+static void compare_span(const struct naive *n, const struct made *made, int i)
+{
+    char id[16];
+    snprintf(id, sizeof id, "s%d", i);
+    uint32_t row = span_row(made->trace, id);
+    uint64_t direct = 0, peak, residual;
+    bool has_direct = false, has_any = false;
+    for (size_t j = 0; j < n->count; j++) {
+        has_any = has_any || in_subtree(n->spans, n->lifetimes[j].span, i);
+        if (n->lifetimes[j].span != i) continue;
+        has_direct = true;
+        direct = cg_sat_add(direct, n->lifetimes[j].bytes);
     }
+    assert_int_equal(made->metrics.allocated_set[row], has_direct);
+    if (has_direct) assert_int_equal(made->metrics.allocated_bytes[row], direct);
+    assert_int_equal(made->metrics.subtree_set[row], has_any);
+    if (!has_any) return;
+    naive_sweep(n->spans, i, n->lifetimes, n->count, &peak, &residual);
+    if (made->metrics.peak_live_bytes[row] != peak || made->metrics.residual_bytes[row] != residual)
+        fail_msg("seed %llu span %d: peak %llu residual %llu, expected %llu and %llu",
+                 (unsigned long long)n->seed, i, (unsigned long long)made->metrics.peak_live_bytes[row],
+                 (unsigned long long)made->metrics.residual_bytes[row], (unsigned long long)peak,
+                 (unsigned long long)residual);
+}
+
+static void compare_random(uint64_t seed)
+{
+    uint64_t state = seed * 0x9e3779b97f4a7c15ull + 1;
+    struct naive n = {.seed = seed, .horizon = draw(&state, 3) ? 12 + draw(&state, 200) : 4};
+    bool huge = draw(&state, 8) == 0;
+    bool late = draw(&state, 6) == 0; /* times up to 2^64-1 */
+    bool alike = draw(&state, 2);
+    struct text text = {0};
+    n.span_count = 1 + (int)draw(&state, SPANS);
+    n.record_count = 1 + (int)draw(&state, RECORDS);
+    n.base = late ? UINT64_MAX - n.horizon : 0;
+    put(&text, META);
+    put_random_spans(&n, &text, &state);
+    put_random_records(&n, &text, &state, huge, alike);
+    put_end(&text, UINT64_MAX);
+    naive_lifetimes(&n);
+    struct made made = make(&text);
+    assert_int_equal(made.memory.lifetime_count, n.count);
+    for (int i = 0; i < n.span_count; i++)
+        compare_span(&n, &made, i);
     release(&made);
 }
 
