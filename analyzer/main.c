@@ -3,10 +3,12 @@
 #include <limits.h>
 #include <malloc.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/cmd/commands.h"
 #include "analyzer/cmd/output.h"
+#include "analyzer/trace/trace.h"
 #include "common/suggest.h"
 
 static void complain(const struct cg_error *error)
@@ -80,10 +82,20 @@ static void keep_memory(void)
     mallopt(M_ARENA_MAX, 1);
 }
 
+static bool limit_vectors(void)
+{
+    const char *widest = getenv("CG_ANALYZE_VECTORS");
+
+    if (!widest || !*widest || trace_limit_vectors(widest)) return true;
+    fprintf(stderr, "cg-analyze: CG_ANALYZE_VECTORS is '%s': expected portable, avx2 or avx512\n", widest);
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     keep_memory();
     output_setup();
+    if (!limit_vectors()) return CG_EXIT_USAGE;
     if (argc < 2) {
         help_all(stderr);
         return CG_EXIT_USAGE;

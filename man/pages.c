@@ -142,7 +142,10 @@ static void put_program(FILE *page)
           "one\nthat is read, nor in a bundle.\n"
           ".Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
           ".It Ev NO_COLOR\nWhen set and not empty, tables have no colours.\n"
-          ".It Ev COLUMNS\nWidth of the screen, when it should not be asked from the terminal.\n.El\n",
+          ".It Ev COLUMNS\nWidth of the screen, when it should not be asked from the terminal.\n"
+          ".It Ev CG_ANALYZE_VECTORS\nThe widest vectors that traces are read with, where the processor has "
+          "them:\n.Ql portable\n(none that only some have),\n.Ql avx2\nor\n.Ql avx512 .\n"
+          "Results are the same; it is there to see that they are.\n.El\n",
           page);
     put_exit_status(page, NULL, true);
     fputs(

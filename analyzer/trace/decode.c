@@ -149,13 +149,29 @@ unsigned layout_field(const struct layout *layout, const char *key, size_t lengt
 
 /* AVX2 compares a member at once, adds up all digits of a number, and holds lines against their shape
  * (shapes.h); AVX-512 takes half the steps for that. */
+enum vectors { VECTORS_PORTABLE, VECTORS_AVX2, VECTORS_AVX512 };
+static enum vectors widest = VECTORS_AVX512;
+
+bool trace_limit_vectors(const char *word)
+{
+    static const char *const words[] = {"portable", "avx2", "avx512"};
+
+    for (int i = VECTORS_PORTABLE; i <= VECTORS_AVX512; i++) {
+        if (strcmp(word, words[i]) != 0) continue;
+        widest = (enum vectors)i;
+        return true;
+    }
+    return false;
+}
+
 static record_decoder *fastest_decoder(bool narrow)
 {
 #ifdef __x86_64__
-    if (!narrow && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("bmi2"))
+    if (!narrow && widest >= VECTORS_AVX512 && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2"))
         return decode_record_avx512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
+    if (widest >= VECTORS_AVX2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+        __builtin_cpu_supports("bmi2"))
         return decode_record_avx2;
 #endif
     (void)narrow;

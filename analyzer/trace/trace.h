@@ -218,6 +218,10 @@ int cg_out_of_memory(struct cg_error *error);
 #define cg_out_of_memory(error)     (cg_out_of_memory(error), CG_EXIT_IO)
 #endif
 
+/* The widest vectors that this process reads with, whatever the options say: "portable", "avx2" or "avx512".
+ * False: none of these words. Before the first trace. */
+bool trace_limit_vectors(const char *widest);
+
 struct cg_load_options {
     bool extras; /* keep the extra fields of the event table */
     /* The result is the same whatever these are: without instructions that only some processors have, or
