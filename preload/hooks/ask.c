@@ -1,20 +1,18 @@
 #include "preload/hooks/ask.h"
 
-#include <stdatomic.h>
-
 #include "preload/resolve/resolve.h"
 
-/* ask_X(): the driver's function X, or NULL. A driver that is not there yet is asked for again. */
-#define ASKED(symbol, parameters)                                                                            \
-    CUresult(*ask_##symbol(void)) parameters                                                                 \
-    {                                                                                                        \
-        static _Atomic(void *) known;                                                                        \
-        void *function = atomic_load_explicit(&known, memory_order_relaxed);                                 \
-        if (!function) {                                                                                     \
-            function = resolve_driver_symbol(#symbol);                                                       \
-            atomic_store_explicit(&known, function, memory_order_relaxed);                                   \
-        }                                                                                                    \
-        return (CUresult(*) parameters)function;                                                             \
-    }
+_Atomic(void *) ask_known[ASK_COUNT];
+
+void *ask_look(enum ask_function function)
+{
+    static const char *const names[] = {
+#define ASKED(symbol, parameters) #symbol,
 #include "preload/hooks/asked.def"
 #undef ASKED
+    };
+    void *found = resolve_driver_symbol(names[function]);
+
+    atomic_store_explicit(&ask_known[function], found, memory_order_relaxed);
+    return found;
+}
