@@ -53,14 +53,11 @@ static void close_window(uint64_t now, uint64_t spent)
     atomic_store_explicit(&window_end, now + record_roughly_ticks(window_ns), memory_order_relaxed);
 }
 
-void device_paid(uint64_t since)
+void device_paid(uint64_t since, uint64_t until)
 {
-    uint64_t now = record_tick(), spent = record_timing_cost(now - since);
-
-    if (now < atomic_load_explicit(&window_end, memory_order_relaxed) ||
-        !lock_try(&deciding))
-        return;
-    close_window(now, spent);
+    record_timing_cost(until - since);
+    if (until < atomic_load_explicit(&window_end, memory_order_relaxed) || !lock_try(&deciding)) return;
+    close_window(until, record_timing_costs());
     lock_give(&deciding);
 }
 

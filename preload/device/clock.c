@@ -48,21 +48,23 @@ static CUresult elapsed(CUevent from, CUevent to, int64_t *ns, uint64_t *step_ns
     return in_ns(ms, ns, step_ns) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static void swap(CUevent *a, CUevent *b)
+/* The first event of a pair becomes the anchor, at this place, and the last anchor the pair's. */
+static void move_anchor(struct device_context *context, const struct device_pair *pair, uint64_t device_ns)
 {
-    CUevent kept = *a;
+    struct device_clock *clock = &context->clock;
+    CUevent event = device_start_event(context, pair);
 
-    *a = *b;
-    *b = kept;
+    atomic_store_explicit(&device_events(context, pair)->start, clock->anchor, memory_order_relaxed);
+    clock->anchor = event;
+    clock->device_ns = device_ns;
 }
 
 /* The clock begins with the first event that is known to be done. Its place is the host's time at which that
  * was found out: later than the event, so no event of the session has a negative time. */
-static void start(struct device_clock *clock, CUevent *event)
+static void start(struct device_context *context, const struct device_pair *pair)
 {
-    swap(&clock->anchor, event);
-    clock->device_ns = record_roughly_ns(record_tick());
-    clock->running = true;
+    move_anchor(context, pair, record_roughly_ns(record_tick()));
+    context->clock.running = true;
 }
 
 /* A session learns of the clock. Anchors are of one session: their host times count from its beginning. */
@@ -101,62 +103,64 @@ static enum device_answer refusal(CUresult result)
                : DEVICE_FAILED;
 }
 
-enum device_answer device_times(struct device_context *context, struct device_pair *pair)
+enum device_answer device_times(struct device_context *context, const struct device_pair *pair,
+                                struct record_interval *interval)
 {
-    struct device_clock *clock = &context->clock;
-    struct record_interval *interval = &pair->interval;
+    const struct device_clock *clock = &context->clock;
+    CUevent first = device_start_event(context, pair), second = device_events(context, pair)->end;
     int64_t duration, distance = 0, start_ns;
     uint64_t duration_step, distance_step = 0, uncertainty, host;
-    CUresult result = ASK(cuEventQuery, pair->end);
+    CUresult result = ASK(cuEventQuery, second);
 
     if (result == CUDA_ERROR_NOT_READY) return DEVICE_NOT_YET;
-    if (!result) result = elapsed(pair->start, pair->end, &duration, &duration_step);
-    if (!result && clock->running) result = elapsed(clock->anchor, pair->start, &distance, &distance_step);
+    if (!result) result = elapsed(first, second, &duration, &duration_step);
+    if (!result && clock->running) result = elapsed(clock->anchor, first, &distance, &distance_step);
     if (result) return refusal(result);
-    if (!clock->running) start(clock, &pair->start);
+    if (!clock->running) start(context, pair);
     announce(context);
     start_ns = (int64_t)clock->device_ns + distance;
-    if (distance >= REANCHOR_NS) {
-        swap(&clock->anchor, &pair->start);
-        clock->device_ns = (uint64_t)start_ns;
-    }
+    if (distance >= REANCHOR_NS) move_anchor(context, pair, (uint64_t)start_ns);
     if (duration <= 0 || start_ns < 0) return DEVICE_NO_TIME;
     uncertainty = RESOLUTION_NS + duration_step + distance_step;
     host = record_roughly_ns(pair->after) - record_roughly_ns(pair->before);
     if (!was_queued(clock, pair, start_ns, uncertainty)) uncertainty += host;
     if (uncertainty > (uint64_t)duration + RESOLUTION_NS) uncertainty = (uint64_t)duration + RESOLUTION_NS;
-    interval->start_ns = (uint64_t)start_ns;
-    interval->duration_ns = (uint64_t)duration;
-    interval->uncertainty_ns = uncertainty < UINT32_MAX ? (uint32_t)uncertainty : UINT32_MAX;
-    interval->clock = clock->number;
+    *interval = (struct record_interval){.work = &pair->work,
+                                         .start_ns = (uint64_t)start_ns,
+                                         .duration_ns = (uint64_t)duration,
+                                         .uncertainty_ns =
+                                             uncertainty < UINT32_MAX ? (uint32_t)uncertainty : UINT32_MAX,
+                                         .clock = clock->number};
     return DEVICE_DONE;
 }
 
 /* ---- the host's clock ---- */
 
 /* Where on the device's clock an event is that is done; the clock begins with it when it does not run. */
-static bool place(struct device_context *context, struct device_pair *pair, uint64_t *device_ns,
+static bool place(struct device_context *context, const struct device_pair *pair, uint64_t *device_ns,
                   uint64_t *step_ns)
 {
     int64_t distance = 0;
 
     *step_ns = 0;
     if (!context->clock.running)
-        start(&context->clock, &pair->start);
-    else if (elapsed(context->clock.anchor, pair->start, &distance, step_ns) != CUDA_SUCCESS)
+        start(context, pair);
+    else if (elapsed(context->clock.anchor, device_start_event(context, pair), &distance, step_ns) !=
+             CUDA_SUCCESS)
         return false;
     *device_ns = context->clock.device_ns + (uint64_t)distance;
     return true;
 }
 
 /* Records an event into an idle stream and waits for it, which holds up nobody but this thread. */
-static void take_anchor(struct device_context *context, CUstream stream, struct device_pair *pair)
+static void take_anchor(struct device_context *context, CUstream stream, const struct device_pair *pair)
 {
+    CUevent event = device_start_event(context, pair);
     struct cap_device_anchor anchor;
     uint64_t began = monotonic_ns(), before = record_tick(), after, step;
 
-    if (ASK(cuEventRecord, pair->start, stream) != CUDA_SUCCESS) return;
-    while (ASK(cuEventQuery, pair->start) != CUDA_SUCCESS)
+    if (ASK(cuEventRecord, event, stream) != CUDA_SUCCESS) return;
+    while (ASK(cuEventQuery, event) != CUDA_SUCCESS)
         if (monotonic_ns() - began > ANCHOR_WAIT_NS) return;
     after = record_tick();
     if (!place(context, pair, &anchor.device_ns, &step)) return;
@@ -232,7 +236,7 @@ void device_synchronize_clocks(struct device_context *context, const struct devi
         (!context->clock.host.host_tick || context->clock.announced != record_session() ||
          record_roughly_ns(begin) - record_roughly_ns(context->clock.host.host_tick) >= ANCHOR_EVERY_NS)) {
         anchor_in(context, waited);
-        device_paid(begin);
+        device_paid(begin, record_tick());
     }
     lock_give(&context->lock);
 }

@@ -40,11 +40,13 @@ static const struct record_backend backend;
 
 /* ---- sleeping ---- */
 
-void device_poller_wake(void)
+bool device_poller_wake(void)
 {
     /* Sequentially consistent: behind the store of what there is to do, and before the poller's look at it.
      */
-    if (atomic_load(&resting) && atomic_exchange(&resting, 0)) futex_wake(&resting, 1);
+    if (likely(!atomic_load(&resting)) || !atomic_exchange(&resting, 0)) return false;
+    futex_wake(&resting, 1);
+    return true;
 }
 
 bool device_poller_runs(void)
@@ -234,7 +236,8 @@ static void retire(void)
     atomic_store(&started, false);
 }
 
-static const struct record_backend backend = {.drain = device_drain, .retire = retire};
+static const struct record_backend backend = {
+    .drain = device_drain, .retire = retire, .pending = device_pending};
 
 /* Handlers of exit() run in the reverse order of their registration, and this one was registered with the
  * first work: so the driver, which registers its own when it is initialised, is still there. No thread of
@@ -244,15 +247,14 @@ static void on_exit_read(void)
     if (owner != getpid()) return;
     retire();
     atomic_store(&started, true); /* none from here on */
-    if (record_session()) device_drain(record_session(), END_MS);
+    if (record_session()) device_drain(END_MS);
     atomic_store(&device_exiting, true);
 }
 
 void device_forked(void)
 {
     for (unsigned slot = 1; slot <= DEVICE_SLOTS; slot++)
-        if (device_contexts[slot].pairs)
-            munmap(device_contexts[slot].pairs, DEVICE_PAIRS * sizeof *device_contexts[slot].pairs);
+        if (device_contexts[slot].pairs) munmap(device_contexts[slot].pairs, DEVICE_PAIRS_BYTES);
     memset(device_contexts, 0, sizeof device_contexts);
     atomic_store(&device_slots_used, 0);
     atomic_store(&resting, 0);

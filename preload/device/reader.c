@@ -53,30 +53,32 @@ static void unlink_pair(struct device_context *context, uint32_t before, uint32_
     else
         context->first = behind;
     if (context->last_one == number) context->last_one = before;
-    atomic_fetch_sub_explicit(&context->under_way, 1, memory_order_relaxed);
 }
 
 static void write_interval(const struct record_interval *interval, enum device_road road)
 {
-    if (interval->generation != record_session()) return;
+    uint64_t generation = interval->work->generation;
+
+    if (generation != record_session()) return;
     /* A ring is for a thread that is inside a hook of this session. */
-    if (road == DEVICE_TO_MEMORY || !record_self.busy || record_self.generation != interval->generation)
+    if (road == DEVICE_TO_MEMORY || !record_self.busy || record_self.generation != generation)
         record_interval_late(interval);
     else if (!record_interval(interval))
-        record_untimed(interval->generation, CAP_UNTIMED_LOST);
+        record_untimed(generation, CAP_UNTIMED_LOST);
 }
 
-/* Deals with the answer; false: the pair stays. */
-static bool settle(struct device_context *context, struct device_pair *pair, enum device_answer answer,
-                   enum device_road road)
+/* Reads a pair and deals with the answer; false: the pair stays. */
+static bool settle(struct device_context *context, const struct device_pair *pair, enum device_road road)
 {
-    uint64_t generation = pair->interval.generation;
+    uint64_t generation = pair->work.generation;
+    struct record_interval interval;
+    enum device_answer answer = device_times(context, pair, &interval);
 
     switch (answer) {
     case DEVICE_NOT_YET:
         return false;
     case DEVICE_DONE:
-        write_interval(&pair->interval, road);
+        write_interval(&interval, road);
         break;
     case DEVICE_NO_TIME:
         record_untimed(generation, CAP_UNTIMED_RESOLUTION);
@@ -91,60 +93,110 @@ static bool settle(struct device_context *context, struct device_pair *pair, enu
     context->failures = answer == DEVICE_FAILED ? context->failures + 1 : 0;
     if (answer == DEVICE_GONE || context->failures >= FAILURES)
         atomic_store_explicit(&context->state, DEVICE_SLOT_REFUSED, memory_order_relaxed);
-    record_pending(generation, -1);
     return true;
+}
+
+/* With the lock: so many pairs are under way no more, some of them stale. */
+static void take_off(struct device_context *context, uint32_t count, uint32_t stale)
+{
+    uint32_t past = atomic_load_explicit(&context->stale, memory_order_relaxed);
+
+    atomic_fetch_sub_explicit(&context->under_way, count, memory_order_relaxed);
+    /* Release: behind the store of under_way, so that device_pending() never takes a stale one for pending.
+     */
+    atomic_store_explicit(&context->stale, past - stale, memory_order_release);
+}
+
+/* What a round has read. It goes back at once: the line that timed calls change is taken from them twice a
+ * round, not twice a pair. */
+struct settled {
+    struct device_pair *top, *bottom; /* NULL: none */
+    uint32_t count, stale;
+};
+
+static void add_settled(struct settled *settled, const struct device_context *context,
+                        struct device_pair *pair)
+{
+    settled->stale += pair->work.generation == 0;
+    if (settled->top)
+        atomic_store_explicit(&pair->next, device_number(context, settled->top), memory_order_relaxed);
+    else
+        settled->bottom = pair;
+    settled->top = pair;
+    settled->count++;
+}
+
+static void give_settled(const struct settled *settled, struct device_context *context)
+{
+    if (!settled->top) return;
+    take_off(context, settled->count, settled->stale);
+    device_give_all(context, settled->top, settled->bottom);
 }
 
 uint32_t device_read(struct device_context *context, enum device_road road, uint32_t limit)
 {
     struct waiting waiting = {.count = 0};
-    uint32_t before = 0, read = 0;
+    struct settled settled = {.top = NULL};
+    uint32_t before = 0;
     uint64_t begin = record_tick();
 
     collect(context);
-    for (uint32_t number = context->first, next; number && read < limit; number = next) {
+    for (uint32_t number = context->first, next; number && settled.count < limit; number = next) {
         struct device_pair *pair = &context->pairs[number - 1];
-        uint32_t stream = pair->interval.stream;
+        uint32_t stream = pair->work.stream;
 
         next = pair->after_it;
-        if (waits(&waiting, stream) || !settle(context, pair, device_times(context, pair), road)) {
+        if (waits(&waiting, stream) || !settle(context, pair, road)) {
             if (waiting.count < STREAMS && !waits(&waiting, stream))
                 waiting.strings[waiting.count++] = stream;
             before = number;
             continue;
         }
         unlink_pair(context, before, number);
-        device_give(context, pair);
-        read++;
+        add_settled(&settled, context, pair);
     }
-    device_paid(begin);
-    return read;
+    give_settled(&settled, context);
+    device_paid(begin, record_tick());
+    return settled.count;
 }
 
-void device_give_up(struct device_context *context, uint64_t generation, enum cap_untimed why)
+void device_give_up(struct device_context *context, enum cap_untimed why)
 {
-    uint32_t before = 0;
+    uint32_t count = 0;
 
     collect(context);
-    for (uint32_t number = context->first, next; number; number = next) {
+    for (uint32_t number = context->first; number; number = context->pairs[number - 1].after_it) {
         struct device_pair *pair = &context->pairs[number - 1];
 
-        next = pair->after_it;
-        if (generation && pair->interval.generation != generation) {
-            before = number;
-            continue;
-        }
-        if (pair->interval.generation) {
-            record_untimed(pair->interval.generation, why);
-            record_pending(pair->interval.generation, -1);
-        }
-        if (generation) { /* it is read all the same, for its events' sake */
-            pair->interval.generation = 0;
-            before = number;
-        } else {
-            unlink_pair(context, before, number);
-        }
+        if (pair->work.generation) record_untimed(pair->work.generation, why);
+        pair->work.generation = 0;
+        count++;
     }
+    atomic_store_explicit(&context->stale, count, memory_order_release);
+}
+
+void device_forget(struct device_context *context)
+{
+    uint32_t stale = atomic_load_explicit(&context->stale, memory_order_relaxed);
+
+    context->first = context->last_one = 0;
+    take_off(context, stale, stale);
+}
+
+uint64_t device_pending(void)
+{
+    uint32_t used = atomic_load_explicit(&device_slots_used, memory_order_acquire);
+    uint64_t pending = 0;
+
+    for (uint32_t slot = 1; slot <= used; slot++) {
+        const struct device_context *context = &device_contexts[slot];
+        /* Acquire: before the load of under_way. */
+        uint32_t stale = atomic_load_explicit(&context->stale, memory_order_acquire),
+                 under_way = atomic_load_explicit(&context->under_way, memory_order_relaxed);
+
+        if (under_way > stale) pending += under_way - stale;
+    }
+    return pending;
 }
 
 /* Whether something is under way that was put there before this tick. */
@@ -152,7 +204,7 @@ static bool is_left(const struct device_context *context, uint64_t tick)
 {
     for (uint32_t number = context->first; number; number = context->pairs[number - 1].after_it) {
         const struct device_pair *pair = &context->pairs[number - 1];
-        if (pair->interval.generation && pair->after <= tick) return true;
+        if (pair->work.generation && pair->after <= tick) return true;
     }
     return false;
 }
@@ -189,7 +241,7 @@ void device_read_within(struct device_context *context, enum device_road road, s
     }
 }
 
-void device_drain(uint64_t generation, unsigned limit_ms)
+void device_drain(unsigned limit_ms)
 {
     struct patience patience = patience_ms(limit_ms);
     uint32_t used = atomic_load_explicit(&device_slots_used, memory_order_acquire);
@@ -203,7 +255,7 @@ void device_drain(uint64_t generation, unsigned limit_ms)
         if (!context->pairs) continue;
         if (!gone) device_read_within(context, DEVICE_TO_MEMORY, &patience);
         if (!lock_within(&context->lock, &patience)) continue; /* what is in there is counted as unread */
-        device_give_up(context, generation, CAP_UNTIMED_SESSION_END);
+        device_give_up(context, CAP_UNTIMED_SESSION_END);
         lock_give(&context->lock);
     }
     errno = kept;

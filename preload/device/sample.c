@@ -64,6 +64,6 @@ bool device_sample(enum device_road road)
         }
         lock_give(&context->lock);
     }
-    device_paid(begin);
+    device_paid(begin, record_tick());
     return asked[0] | asked[1] | asked[2] | asked[3];
 }

@@ -2,7 +2,6 @@
 #include <errno.h>
 
 #include "preload/device/context.h"
-#include "preload/fetch.h"
 #include "preload/hooks/ask.h"
 #include "preload/hooks/state.h"
 #include "preload/record/session.h"
@@ -55,16 +54,6 @@ static struct device_pair *take(struct device_context *context)
     return pair;
 }
 
-/* What the driver keeps of the events, which their reader had last, is on its way while the driver is asked
- * something else: 30 ns less on the simulated driver, whose handles are addresses as the true one's are. */
-static void fetch_events(const struct device_pair *pair)
-{
-    for (size_t at = 0; at < 128; at += 64) {
-        fetch_line((const char *)pair->start + at);
-        fetch_line((const char *)pair->end + at);
-    }
-}
-
 static bool is_capturing(CUstream stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
@@ -89,7 +78,6 @@ static void begin(struct device_timer *timer, const struct device_stream *stream
     }
     if (!(context = ready_context(stream, &timer->untimed))) return;
     pair = take(context);
-    if (pair) fetch_events(pair);
     if (is_capturing(stream->handle)) {
         if (pair) device_give(context, pair);
         timer->untimed = 1 + CAP_UNTIMED_CAPTURED;
@@ -100,7 +88,7 @@ static void begin(struct device_timer *timer, const struct device_stream *stream
         return;
     }
     before = record_tick();
-    if (ASK(cuEventRecord, pair->start, stream->handle) != CUDA_SUCCESS) {
+    if (ASK(cuEventRecord, device_start_event(context, pair), stream->handle) != CUDA_SUCCESS) {
         device_give(context, pair);
         hook_context_unknown(); /* perhaps another context is current than we believe */
         timer->untimed = 1 + CAP_UNTIMED_ERROR;
@@ -126,33 +114,36 @@ void device_begin_slow(struct device_timer *timer, const struct device_stream *s
     timer->cost = timer->call->begin - entered;
 }
 
-/* The second event, and the pair to those that wait to be read. */
-static void end(struct device_timer *timer, enum cap_activity activity, uint32_t name, uint64_t bytes,
-                const struct device_stream *stream)
+/* The second event, and the pair to those that wait to be read. The tick until which that took time: what
+ * comes behind the event is a few stores, which would take less than another reading of the clock. */
+static uint64_t end(struct device_timer *timer, enum cap_activity activity, uint32_t name, uint64_t bytes,
+                    const struct device_stream *stream)
 {
     const struct record_call *call = timer->call;
+    struct device_context *context = timer->context;
     struct device_pair *pair = timer->pair;
+    CUresult result = ASK(cuEventRecord, device_events(context, pair)->end, stream->handle);
+    uint64_t after = record_tick();
 
-    if (ASK(cuEventRecord, pair->end, stream->handle) != CUDA_SUCCESS) {
-        device_give(timer->context, pair);
+    if (result != CUDA_SUCCESS) {
+        device_give(context, pair);
         record_untimed(timer->generation, CAP_UNTIMED_ERROR);
-        return;
+        return after;
     }
-    pair->after = record_tick();
-    pair->interval =
-        (struct record_interval){.generation = timer->generation,
-                                 .correlation = cap_correlation(call->thread->ring_index, timer->head),
-                                 .bytes = bytes,
-                                 .span = call->thread->span,
-                                 .name = name,
-                                 .stream = stream->string,
-                                 .api = call->api,
-                                 .device = timer->context->device,
-                                 .activity = (uint8_t)activity};
-    atomic_store_explicit(&timer->context->last, stream->handle, memory_order_relaxed);
-    record_pending(timer->generation, 1);
-    device_put_pending(timer->context, pair);
-    device_poller_wake();
+    pair->after = after;
+    pair->work = (struct record_work){.generation = timer->generation,
+                                      .correlation = cap_correlation(call->thread->ring_index, timer->head),
+                                      .bytes = bytes,
+                                      .span = call->thread->span,
+                                      .name = name,
+                                      .stream = stream->string,
+                                      .api = call->api,
+                                      .device = context->device,
+                                      .activity = (uint8_t)activity};
+    if (atomic_load_explicit(&context->last, memory_order_relaxed) != stream->handle)
+        atomic_store_explicit(&context->last, stream->handle, memory_order_relaxed);
+    device_put_pending(context, pair);
+    return device_poller_wake() ? record_tick() : after;
 }
 
 void device_end_slow(struct device_timer *timer, CUresult result, enum cap_activity activity, uint32_t name,
@@ -161,7 +152,7 @@ void device_end_slow(struct device_timer *timer, CUresult result, enum cap_activ
     struct record_thread *thread = timer->call->thread;
     bool work = result == CUDA_SUCCESS && !timer->call->captured;
     bool recorded = ring_head(thread) != timer->head && thread->generation == timer->generation;
-    uint64_t entered = recorded ? timer->call->last : record_tick();
+    uint64_t entered = recorded ? timer->call->last : record_tick(), left = entered;
     int kept = errno;
 
     if (timer->untimed) {
@@ -172,11 +163,11 @@ void device_end_slow(struct device_timer *timer, CUresult result, enum cap_activ
         thread->busy = record_frame();
         /* For a signal handler on this thread, as in record_enter(). */
         atomic_signal_fence(memory_order_seq_cst);
-        end(timer, activity, name, bytes, stream);
+        left = end(timer, activity, name, bytes, stream);
         atomic_signal_fence(memory_order_seq_cst);
         thread->busy = 0;
     }
-    device_paid(entered - timer->cost);
+    device_paid(entered - timer->cost, left);
     errno = kept;
 }
 

@@ -225,7 +225,7 @@ static int write_meta(void)
 
 static uint64_t stacks_ns(void)
 {
-    uint64_t ticks = peers_stack_ticks() - session.stack_ticks;
+    uint64_t ticks = peers_cost_ticks(RECORD_COST_STACKS) - session.stack_ticks;
 
     return cap_ns(&writer.state.clock, writer.state.clock.tick0 + ticks);
 }

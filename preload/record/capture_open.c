@@ -321,7 +321,7 @@ const char *session_open(const struct capture_request *request, const struct cap
     begin_time();
     record_device_reset(generation, &session.header->clock);
     session.generation = generation;
-    session.stack_ticks = peers_stack_ticks();
+    session.stack_ticks = peers_cost_ticks(RECORD_COST_STACKS);
     /* The opener's open ranges may begin in its ring now; other threads join when the state says so. Release:
      * one that has read the state in the session before may join already, and finds all of this one. */
     atomic_store_explicit(&record_page->generation, generation, memory_order_release);
@@ -372,7 +372,7 @@ static bool close_one(const struct session_end *end, bool *stuck)
     if (session.comes_and_goes) left = rings_leave(generation, &calls);
     if (left) closing.last = record_tick();
     atomic_fetch_add_explicit(&session.header->gaps[CAP_GAP_STRADDLING], calls, memory_order_relaxed);
-    record_device_drain(generation, end->limit_ms / 2);
+    record_device_drain(end->limit_ms / 2);
     /* Between sessions there is no thread of ours: a process ends with its last one, which must be its own.
      */
     if (session.comes_and_goes && record_backend_thread) record_device_retire();

@@ -12,14 +12,14 @@ enum { LIMIT_MS = 5000 };
 static struct {
     _Atomic uint64_t generation;
     _Atomic uint64_t untimed[CAP_UNTIMED_COUNT];
-    _Atomic int64_t pending;
-    _Atomic uint64_t cost_ticks;  /* of the process */
-    _Atomic uint64_t cost_before; /* what they were when the session began */
+    _Atomic uint64_t cost_before; /* record_timing_costs() when the session began */
     _Atomic uint64_t mult, tick0; /* of the session's clock, whose shift is 32 */
     _Atomic bool rate_known;
     struct cap_device_clock clocks[CAP_CLOCKS_MAX]; /* these two under record_page->device_lock */
     uint32_t clock_count;
 } sums;
+/* Of threads that have never recorded. */
+static _Atomic uint64_t cost_of_others;
 
 static const struct record_backend *_Atomic backend;
 _Atomic bool record_backend_thread;
@@ -32,11 +32,11 @@ void record_backend_set(const struct record_backend *set)
     atomic_store_explicit(&backend, set, memory_order_release);
 }
 
-void record_device_drain(uint64_t generation, unsigned limit_ms)
+void record_device_drain(unsigned limit_ms)
 {
     const struct record_backend *known = atomic_load_explicit(&backend, memory_order_acquire);
 
-    if (known) known->drain(generation, limit_ms ? limit_ms : LIMIT_MS);
+    if (known) known->drain(limit_ms ? limit_ms : LIMIT_MS);
 }
 
 void record_device_retire(void)
@@ -50,19 +50,20 @@ void record_device_retire(void)
 
 static struct cap_record interval_slot(const struct record_interval *interval)
 {
-    struct cap_record record = {.begin = interval->bytes,
-                                .span = interval->span,
+    const struct record_work *work = interval->work;
+    struct cap_record record = {.begin = work->bytes,
+                                .span = work->span,
                                 .type = CAP_INTERVAL,
                                 .slots = 1,
-                                .device = interval->device,
-                                .api = interval->api,
-                                .flags = interval->activity,
-                                .ticks = (uint64_t)interval->clock << 32 | interval->name};
+                                .device = work->device,
+                                .api = work->api,
+                                .flags = work->activity,
+                                .ticks = (uint64_t)interval->clock << 32 | work->name};
 
     record.interval.start_ns = interval->start_ns;
     record.interval.duration_ns = interval->duration_ns;
-    record.interval.correlation = interval->correlation;
-    record.interval.stream = interval->stream;
+    record.interval.correlation = work->correlation;
+    record.interval.stream = work->stream;
     record.interval.uncertainty_ns = interval->uncertainty_ns;
     return record;
 }
@@ -102,14 +103,14 @@ bool record_interval(const struct record_interval *interval)
 {
     const struct cap_record record = interval_slot(interval);
 
-    return record_self.generation == interval->generation && put(&record);
+    return record_self.generation == interval->work->generation && put(&record);
 }
 
 void record_interval_late(const struct record_interval *interval)
 {
     const struct cap_record record = interval_slot(interval);
 
-    deferred_add(interval->generation, &record, 0, thread_tid(&record_self));
+    deferred_add(interval->work->generation, &record, 0, thread_tid(&record_self));
 }
 
 void record_device_memory(const struct record_device_memory *memory)
@@ -147,14 +148,17 @@ void record_untimed(uint64_t generation, enum cap_untimed why)
     if (counts(generation)) atomic_fetch_add_explicit(&sums.untimed[why], 1, memory_order_relaxed);
 }
 
-void record_pending(uint64_t generation, int count)
+void record_timing_cost(uint64_t ticks)
 {
-    if (counts(generation)) atomic_fetch_add_explicit(&sums.pending, count, memory_order_relaxed);
+    if (likely(record_self.peer != &record_nobody))
+        peer_spend(record_self.peer, RECORD_COST_TIMING, ticks);
+    else
+        atomic_fetch_add_explicit(&cost_of_others, ticks, memory_order_relaxed);
 }
 
-uint64_t record_timing_cost(uint64_t ticks)
+uint64_t record_timing_costs(void)
 {
-    return atomic_fetch_add_explicit(&sums.cost_ticks, ticks, memory_order_relaxed) + ticks;
+    return peers_cost_ticks(RECORD_COST_TIMING) + atomic_load_explicit(&cost_of_others, memory_order_relaxed);
 }
 
 uint64_t record_roughly_ns(uint64_t tick)
@@ -209,9 +213,7 @@ void record_device_reset(uint64_t generation, const struct cap_clock *clock)
     lock_take(&record_page->device_lock);
     for (int why = 0; why < CAP_UNTIMED_COUNT; why++)
         atomic_store_explicit(&sums.untimed[why], 0, memory_order_relaxed);
-    atomic_store_explicit(&sums.pending, 0, memory_order_relaxed);
-    atomic_store_explicit(&sums.cost_before, atomic_load_explicit(&sums.cost_ticks, memory_order_relaxed),
-                          memory_order_relaxed);
+    atomic_store_explicit(&sums.cost_before, record_timing_costs(), memory_order_relaxed);
     atomic_store_explicit(&sums.rate_known, false, memory_order_relaxed);
     atomic_store_explicit(&sums.mult, clock->mult << (32 - clock->shift), memory_order_relaxed);
     atomic_store_explicit(&sums.tick0, clock->tick0, memory_order_relaxed);
@@ -223,15 +225,14 @@ void record_device_reset(uint64_t generation, const struct cap_clock *clock)
 void record_device_publish(void)
 {
     struct cap_header *header = session.header;
-    int64_t pending = atomic_load_explicit(&sums.pending, memory_order_relaxed);
-    uint64_t cost = atomic_load_explicit(&sums.cost_ticks, memory_order_relaxed) -
-                    atomic_load_explicit(&sums.cost_before, memory_order_relaxed);
+    const struct record_backend *known = atomic_load_explicit(&backend, memory_order_acquire);
+    uint64_t cost = record_timing_costs() - atomic_load_explicit(&sums.cost_before, memory_order_relaxed);
 
     for (int why = 0; why < CAP_UNTIMED_COUNT; why++)
         atomic_store_explicit(&header->untimed[why],
                               atomic_load_explicit(&sums.untimed[why], memory_order_relaxed),
                               memory_order_relaxed);
-    atomic_store_explicit(&header->pending, pending > 0 ? (uint64_t)pending : 0, memory_order_relaxed);
+    atomic_store_explicit(&header->pending, known ? known->pending() : 0, memory_order_relaxed);
     atomic_store_explicit(&header->timing_ns, cap_ns(&header->clock, header->clock.tick0 + cost),
                           memory_order_relaxed);
     if (atomic_load_explicit(&session.rate_known, memory_order_acquire) && !record_rate_known()) {

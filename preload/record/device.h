@@ -9,13 +9,18 @@
 
 #include "common/capture.h"
 
-struct record_interval {
+/* Work of a device, as its call knows it. */
+struct record_work {
     uint64_t generation; /* of the session that its call was recorded in */
-    uint64_t start_ns, duration_ns, correlation, bytes;
-    uint32_t span, name, stream, clock;
-    uint32_t uncertainty_ns;
+    uint64_t correlation, bytes;
+    uint32_t span, name, stream;
     uint16_t api;
     uint8_t device, activity; /* enum cap_activity */
+};
+struct record_interval {
+    const struct record_work *work;
+    uint64_t start_ns, duration_ns;
+    uint32_t clock, uncertainty_ns;
 };
 
 /* Writes it into the calling thread's ring. Only inside of a hook (thread busy). False: no room, or the
@@ -35,10 +40,10 @@ void record_device_memory_late(const struct record_device_memory *memory);
 uint64_t record_session(void);
 /* Work of this session has no interval. */
 void record_untimed(uint64_t generation, enum cap_untimed why);
-/* Work of this session whose events are recorded and not yet read. */
-void record_pending(uint64_t generation, int count);
-/* Host time that timing has cost, in ticks; all that it has cost in this process. */
-uint64_t record_timing_cost(uint64_t ticks);
+/* Timing has cost the calling thread so many ticks of host time; and what it has cost all threads of the
+ * process, which takes a look at each of them. */
+void record_timing_cost(uint64_t ticks);
+uint64_t record_timing_costs(void);
 /* Where a clock of this session stands to the host's. Without an anchor (NULL): that there is this clock. */
 void record_clock(uint8_t device, uint32_t number, const struct cap_device_anchor *anchor);
 /* Nanoseconds since the session began, roughly: the rate may not be final. 0 without a session. */
@@ -49,11 +54,13 @@ bool record_rate_known(void);
 uint64_t record_roughly_ticks(uint64_t ns);
 
 struct record_backend {
-    /* Reads what can be read of this session, for limit_ms at most, and gives up the rest. Called by the
+    /* Reads what can be read of the session, for limit_ms at most, and gives up the rest. Called by the
      * thread that ends the session, before the last line is written. */
-    void (*drain)(uint64_t generation, unsigned limit_ms);
+    void (*drain)(unsigned limit_ms);
     /* Ends the backend's own thread. */
     void (*retire)(void);
+    /* How much work of the session whose events are recorded and not yet read. Any thread's. */
+    uint64_t (*pending)(void);
 };
 void record_backend_set(const struct record_backend *backend);
 /* The backend has a thread of its own in this process. */
@@ -61,7 +68,7 @@ extern _Atomic bool record_backend_thread;
 
 /* To be called by the thread that ends a session, before the writer ends the trace: intervals of work that is
  * done come into it, the rest is counted. Waits for work under way for limit_ms at most, 0: 5 s. */
-void record_device_drain(uint64_t generation, unsigned limit_ms);
+void record_device_drain(unsigned limit_ms);
 void record_device_retire(void);
 /* Part of opening a session: counts and clocks begin anew. */
 void record_device_reset(uint64_t generation, const struct cap_clock *clock);

@@ -143,12 +143,12 @@ static void look_at(struct record_peer *peer)
     peer_let_go(peer);
 }
 
-uint64_t peers_stack_ticks(void)
+uint64_t peers_cost_ticks(enum record_cost cost)
 {
     uint64_t ticks = 0;
 
     for (struct record_peer *peer = peer_first(); peer; peer = peer->next)
-        ticks += atomic_load_explicit(&peer->stack_ticks, memory_order_relaxed);
+        ticks += atomic_load_explicit(&peer->cost_ticks[cost], memory_order_relaxed);
     return ticks;
 }
 

@@ -46,11 +46,9 @@ static uint32_t stack_of(struct record_call *call)
     uint32_t stack = stacks_here(call->thread);
 
     if (!call->outside) {
-        /* Of this thread alone; others only read it. Not the ring's: the session may end under the call. */
-        _Atomic uint64_t *spent = &call->thread->peer->stack_ticks;
         uint64_t now = record_tick();
-        atomic_store_explicit(spent, atomic_load_explicit(spent, memory_order_relaxed) + now - call->last,
-                              memory_order_relaxed);
+        /* Not the ring's: the session may end under the call. */
+        peer_spend(call->thread->peer, RECORD_COST_STACKS, now - call->last);
         call->last = now;
     }
     return stack;

@@ -110,6 +110,8 @@ static inline __attribute__((always_inline)) uintptr_t record_frame(void)
 {
     return (uintptr_t)__builtin_dwarf_cfa() & ~(uintptr_t)RECORD_AT_MASK;
 }
+/* What costs a thread time beyond its records. */
+enum record_cost { RECORD_COST_STACKS, RECORD_COST_TIMING, RECORD_COST_COUNT };
 /* What other threads look at of a thread. Outlives it, and is another thread's then. */
 struct record_peer {
     /* enum record_at; of a call that is no more than storing into a slot, also its record_frame(). */
@@ -122,7 +124,7 @@ struct record_peer {
     _Atomic int32_t tid; /* 0: nobody's */
     bool ours;           /* not a thread of the program's */
     uint32_t depth;
-    _Atomic uint64_t stack_ticks; /* the owner's: what its stacks have cost, in all sessions */
+    _Atomic uint64_t cost_ticks[RECORD_COST_COUNT]; /* see peer_spend(); in all sessions */
     struct record_peer *next;
     struct unwind_last last_stack; /* of its owner alone */
     /* The depth open ones behind the first, which stands for what is around all of them: with it there is
@@ -145,6 +147,16 @@ static inline uintptr_t peer_own_at(const struct record_peer *peer)
 
     memcpy(&at, (const void *)&peer->at, sizeof at);
     return at;
+}
+
+/* By its owner, who alone writes it: no line of memory is shared for that. What a signal's handler spends in
+ * between may be lost. */
+static inline void peer_spend(struct record_peer *peer, enum record_cost cost, uint64_t ticks)
+{
+    _Atomic uint64_t *spent = &peer->cost_ticks[cost];
+
+    atomic_store_explicit(spent, atomic_load_explicit(spent, memory_order_relaxed) + ticks,
+                          memory_order_relaxed);
 }
 
 /* The ring of threads that have none yet: read, never written to. */

@@ -90,7 +90,7 @@ struct session {
         rate_known; /* the clock's rate is for good: a time in nanoseconds that is told now stays right */
     _Atomic uint64_t lost_type[CAP_TYPE_COUNT]; /* dropped for want of room or not written, by type */
     uint64_t fixed_ns;                          /* time spent on opening */
-    uint64_t stack_ticks;                       /* peers_stack_ticks() at its beginning */
+    uint64_t stack_ticks;                       /* peers_cost_ticks() at its beginning */
     uint32_t record_ns_1024;                    /* cost of one record, 1024ths of a nanosecond */
 
     char trace_path[1024];
@@ -183,7 +183,7 @@ bool ranges_next(struct cap_record *record, uint64_t end_tick, int32_t *tid);
 void peers_rewind(void);
 bool peers_next(struct cap_record *record, uint64_t end_tick, int32_t *tid);
 /* What the stacks of all threads have cost since the process began, in ticks. */
-uint64_t peers_stack_ticks(void);
+uint64_t peers_cost_ticks(enum record_cost cost);
 
 /* names.c. Names may be added from now on; part of opening. */
 void names_reset(void);
