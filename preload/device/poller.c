@@ -26,6 +26,7 @@ enum {
     BATCH = 128,
     END_MS = 5000,
     RETIRE_MS = 200,
+    AGAIN_NS = 500 * 1000 * 1000,
 };
 
 _Atomic uint8_t device_mode = DEVICE_UNASKED;
@@ -68,14 +69,14 @@ static bool any_under_way(void)
     return false;
 }
 
-/* Until there is work to read. ns 0: without a limit, and woken by the first touch where that asks for a
- * sample. */
+/* Until there is work to read, or for ns. 0: woken by the first touch where that asks for a sample; it looks
+ * again by itself as well, should the kernel refuse the call that wakes it. */
 static void rest(uint64_t ns)
 {
     atomic_store(&resting, 1);
     if (!stop && !any_under_way() &&
         (ns || !session.settings.memory_sample_ms || !atomic_load(&device_touched)))
-        futex_wait(&resting, 1, ns);
+        futex_wait(&resting, 1, ns ? ns : AGAIN_NS);
     atomic_store(&resting, 0);
 }
 
@@ -183,7 +184,9 @@ static void start(void)
     if (owner == 0) atexit(on_exit_read);
     owner = getpid();
     record_backend_set(&backend);
-    if (pthread_attr_init(&attributes)) return;
+    /* Without a writer nobody would end it behind the program's last thread: what there is is read at the
+     * end. */
+    if (session.writer_failed || pthread_attr_init(&attributes)) return;
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     sigfillset(&all);

@@ -1,13 +1,13 @@
 #include "preload/drain/writer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -109,37 +109,28 @@ static void finish(void)
     futex_wake(&done, INT32_MAX);
 }
 
-/* Whether the program's first thread has certainly not ended: of one that has the kernel forgets the list.
- * Takes no descriptor, which a program near its limit, or one that counts on the lowest free number, would
- * miss. */
-static bool first_lives(void)
+/* Whether every thread of the program has ended, its first by pthread_exit() (which stays as a zombie): a
+ * process ends with its last thread, and that must not be this one. Takes no descriptor, which a program near
+ * its limit, or one that counts on the lowest free number, would miss, and which may not be had.
+ *
+ * Of a thread that has ended the kernel forgets the list of robust mutexes, and the program that it ran.
+ * Where only the former tells, this thread leaves rather than keep a process for good: then records are
+ * drained at the end alone. */
+static bool alone(void)
 {
     void *list = NULL;
     size_t bytes;
+    struct stat tasks;
+    bool told = syscall(SYS_get_robust_list, getpid(), &list, &bytes) == 0, counted;
+    char program;
 
-    return syscall(SYS_get_robust_list, getpid(), &list, &bytes) == 0 && list != NULL;
-}
-
-/* Whether every thread of the program has ended, its first by pthread_exit() (which stays as a zombie): a
- * process ends with its last thread, and that must not be this one. */
-static bool alone(void)
-{
-    char text[1024], *at;
-    long threads;
-    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-
-    if (fd >= 0) close(fd);
-    if (length <= 0) return false;
-    text[length] = '\0';
-    at = strrchr(text, ')'); /* a name may hold blanks and brackets; field 3, the state, follows the last */
-    if (!at || strncmp(at, ") Z ", 4) != 0) return false;
-    for (int field = 2; at && field < 20; field++)
-        at = strchr(at + 1, ' ');
-    threads = at ? strtol(at, NULL, 10) : 0;
-    /* The thread that reads events is ours too: it goes first. */
-    if (threads == 3 && record_backend_thread) record_device_retire();
-    return threads == 2;
+    if (told && list) return false;
+    counted = stat("/proc/self/task", &tasks) == 0;
+    if (counted ? readlink("/proc/self/exe", &program, 1) >= 0 || (errno != ENOENT && !told) : !told)
+        return false;
+    /* A folder's two links, and one for each thread. The one that reads events is ours too: it goes first. */
+    if ((!counted || tasks.st_nlink == 2 + 3) && record_backend_thread) record_device_retire();
+    return !counted || tasks.st_nlink == 2 + 2;
 }
 
 /* By its return this thread, now the last, has the C library call exit(0), as the program's last would have:
@@ -147,6 +138,7 @@ static bool alone(void)
 static void *leave_last(void)
 {
     running = false;
+    atomic_store_explicit(&session.writer_failed, true, memory_order_relaxed); /* nobody gives room now */
     record_self.busy = 0;
     pthread_sigmask(SIG_SETMASK, &program_signals, NULL);
     return NULL;
@@ -168,7 +160,7 @@ static void *run(void *unused)
     while (!stopping()) {
         if (drain_round(&end_tick) > 0)
             pause = BUSY_NS;
-        else if (!first_lives() && alone())
+        else if (alone())
             return leave_last();
         else if ((pause *= 2) > IDLE_NS)
             pause = IDLE_NS;

@@ -58,6 +58,7 @@ __attribute__((noinline)) static void interrupted(const char *what)
 {
     static char name[] = "victim";
     int result;
+    DEEPER();
 
     if (strcmp(what, "scalar") == 0) {
         value++;

@@ -249,6 +249,16 @@ int lstat(const char *path, struct stat *status)
     FAILS_AS(-1);
     return (int)call(SYS_lstat, P(path), P(status), 0, 0, 0, 0);
 }
+int stat(const char *path, struct stat *status)
+{
+    FAILS_AS(-1);
+    return (int)call(SYS_stat, P(path), P(status), 0, 0, 0, 0);
+}
+ssize_t readlink(const char *path, char *out, size_t size)
+{
+    FAILS_AS(-1);
+    return call(SYS_readlink, P(path), P(out), (long)size, 0, 0, 0);
+}
 int statfs(const char *path, struct statfs *status)
 {
     FAILS_AS(-1);

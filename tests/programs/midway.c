@@ -51,10 +51,11 @@ static int take_numbers(void)
     return own;
 }
 
-/* How many files can be opened; the most of some tries, lest a descriptor that is gone at once counts. */
+/* How many files can be opened; the most of many tries, lest a descriptor counts that is gone at once, or
+ * that a thread holds which waits for a processor. */
 static void count_descriptors(void)
 {
-    enum { TRIES = 20, ENOUGH = 256 };
+    enum { TRIES = 100, ENOUGH = 256 };
     int most = 0;
     for (int i = 0; i < TRIES; i++) {
         int fd[ENOUGH], count = 0;

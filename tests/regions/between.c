@@ -96,10 +96,9 @@ static void crossed(int step)
 
 static __attribute__((noinline)) void left(const char *what, int step)
 {
-    /* Its frames are deeper than those of the calls that come later. */
-    volatile char deep[1024];
+    DEEPER();
 
-    seen = fired = deep[0] = 0;
+    seen = fired = 0;
     stop_at = step;
     if (sigsetjmp(out, 1)) return;
     START();
