@@ -92,10 +92,12 @@ static void thread_end(void *arg)
     free(thread);
 }
 
+/* NULL: no memory, which is not the end of a thread that the program knows nothing of. */
 struct sim_thread *sim_thread(void)
 {
     if (!self) {
-        self = sim_alloc(sizeof *self);
+        self = calloc(1, sizeof *self);
+        if (!self) return NULL;
         self->tid = (pid_t)syscall(SYS_gettid);
         self->capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
         self->next = sim.threads;
@@ -210,9 +212,15 @@ static CUresult injected(const char *symbol)
 
 CUresult sim_begin(struct sim_call *call, unsigned need)
 {
+    static struct sim_thread nobody;
+
     pthread_mutex_lock(&sim.lock);
     if (!sim.configured) configure();
     call->thread = sim_thread();
+    if (!call->thread) {
+        call->thread = &nobody;
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     if (sim.rule_count) {
         CUresult code = injected(call->site->name);
         if (code) return code;
