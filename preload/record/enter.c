@@ -94,9 +94,12 @@ enum record_entered record_enter_slow(struct record_call *call, uint16_t api, un
     bool joined;
 
     if (state == SESSION_WAITING && !(interest & RECORD_OUTSIDE)) return RECORD_REFUSED;
-    if ((record_is_inside(thread) && record_is_still_inside(thread, frame)) || state > SESSION_LAST_LIVE ||
-        (state == SESSION_CLOSED && !interest))
+    if (record_is_inside(thread) && record_is_still_inside(thread, frame)) {
+        /* A handler's, in a call that joins; in one that opens it would be our own look-ups, too. */
+        if (state == SESSION_OPEN) record_nested();
         return RECORD_REFUSED;
+    }
+    if (state > SESSION_LAST_LIVE || (state == SESSION_CLOSED && !interest)) return RECORD_REFUSED;
     thread->busy = frame;
     atomic_signal_fence(memory_order_seq_cst);
     if (unlikely(thread->of_parent)) span_forget(thread);

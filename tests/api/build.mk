@@ -36,7 +36,7 @@ $(API_DIR)/left: tests/api/left.c tests/api/stepping.h preload/cgtrace.h $(BUILD
 	$(call say,CC)$(CC) -std=gnu17 $(API_CFLAGS) $(CUDA_CPPFLAGS) $(LDFLAGS) -o $@ $(filter %left.c %.1,$^) -ldl -lpthread
 $(API_DIR)/steps: tests/api/steps.c tests/api/stepping.h preload/cgtrace.h
 	@mkdir -p $(@D)
-	$(call say,CC)$(CC) -std=gnu17 $(API_CFLAGS) $(CUDA_CPPFLAGS) $(LDFLAGS) -o $@ $< -ldl
+	$(call say,CC)$(CC) -std=gnu17 $(API_CFLAGS) $(CUDA_CPPFLAGS) $(LDFLAGS) -o $@ $< -ldl -lpthread
 $(API_DIR)/names: tests/api/names.c tests/api/stepping.h preload/cgtrace.h
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) -std=gnu17 $(API_CFLAGS) $(CUDA_CPPFLAGS) $(LDFLAGS) -o $@ $< -ldl

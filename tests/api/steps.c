@@ -1,11 +1,13 @@
 /* A call of the API that a signal's handler interrupts behind each of the library's instructions in turn, by
  * the processor's single steps: what the handler does there is recorded too, or the call is left for good.
  *
- * usage: steps scalar|begin|end|push record|jump; prints what was recorded, "maybe" with what was left, and
+ * usage: steps scalar|first|begin|end|push record|jump (first: a thread's first call, at every 23rd
+ * instruction); prints what was recorded, "maybe" with what was left, and
  * how many of the handler's calls were "refused".
  */
 #include <limits.h>
 #include <nvtx3/nvToolsExt.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -17,7 +19,7 @@
 
 #include "tests/api/stepping.h"
 
-enum { OTHERS = 64, OTHER_BYTES = 20, STEPS_MAX = 5000 };
+enum { OTHERS = 64, OTHER_BYTES = 20, STEPS_MAX = 20000, FIRST_EACH = 23 };
 
 static volatile int seen, stop_at, refused;
 static bool jumps;
@@ -87,13 +89,33 @@ __attribute__((noinline)) static void interrupted(const char *what)
     }
 }
 
+static void *on_thread(void *what)
+{
+    interrupted(what);
+    return NULL;
+}
+
+static void run(const char *what)
+{
+    static char scalar_first[] = "scalar";
+    pthread_t thread;
+
+    if (strcmp(what, "first") != 0) {
+        interrupted(what);
+        return;
+    }
+    if (pthread_create(&thread, NULL, on_thread, scalar_first)) exit(2);
+    pthread_join(thread, NULL);
+}
+
 int main(int count, char **arguments)
 {
     const struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_NODEFER};
-    static volatile int step;
+    static volatile int step, each;
 
     if (count != 3) return 2;
     jumps = strcmp(arguments[2], "jump") == 0;
+    each = strcmp(arguments[1], "first") == 0 ? FIRST_EACH : 1;
     for (int i = 0; i < OTHERS; i++)
         snprintf(others[i], OTHER_BYTES, "o%d", i);
     find_library();
@@ -102,15 +124,15 @@ int main(int count, char **arguments)
     nvtxRangePushA("first");
     nvtxRangePop();
     sigaction(SIGTRAP, &action, NULL);
-    for (step = 0; step < STEPS_MAX; step++) {
+    for (step = 0; step < STEPS_MAX; step += each) {
         volatile cgtrace_span around = cgtrace_span_begin("around");
 
         stop_at = INT_MAX;
-        interrupted(arguments[1]); /* now its text is known */
+        run(arguments[1]); /* now its text is known */
         seen = 0;
         stop_at = step;
         if (sigsetjmp(out, 1) == 0)
-            interrupted(arguments[1]);
+            run(arguments[1]);
         else if (strcmp(arguments[1], "end") == 0)
             cgtrace_span_end(victim); /* where that was not done yet */
         scalar("inside");

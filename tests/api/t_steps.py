@@ -49,4 +49,5 @@ else:
     for what in ('scalar', 'begin', 'end', 'push'):
         for how in ('record', 'jump'):
             step(what, how)
+    step('first', 'record')
 tap.done()
