@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'tools'))
 import tap  # noqa: E402
 from check_trace import check  # noqa: E402
-from harness import BUILD, THREAD_SANITIZED, Run  # noqa: E402
+from harness import BUILD, SANITIZED, THREAD_SANITIZED, Run  # noqa: E402
 
 REGIONS, ANALYZE = f'{BUILD}/tests/regions/regions', f'{BUILD}/cg-analyze'
 
@@ -241,6 +241,9 @@ def endings():
 
 
 def forked():
+    if SANITIZED:
+        tap.skip('fork inside a region', 'the child waits for ever where another thread was within the allocator of the sanitizer')
+        return
     _, traces, _ = capture('forked', 3, CGTRACE_STEP='1-3')
     parent = next(t.meta['pid'] for t in traces if t.meta['capture_step'] == 1)
     tap.equal(sorted((t.meta['capture_step'], t.meta['pid'] == parent, t.tree()) for t in traces),
