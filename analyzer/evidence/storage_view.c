@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/jsonl_text.h"
+
 static const char not_known[] = "(not known)", outer_left_out[] = "… / ";
 
 /* Cut at a character's border. */
 static size_t copy(char name[STORAGE_NAME_SIZE], size_t used, struct cg_text text)
 {
-    size_t room = STORAGE_NAME_SIZE - 1 - used, length = text.length < room ? text.length : room;
-    while (length > 0 && length < text.length && ((unsigned char)text.bytes[length] & 0xC0) == 0x80)
-        length--;
+    size_t length = text.length ? jsonl_prefix(text.bytes, text.length, STORAGE_NAME_SIZE - 1 - used) : 0;
     if (length) memcpy(name + used, text.bytes, length);
     name[used + length] = '\0';
     return used + length;
