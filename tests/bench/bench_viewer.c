@@ -7,16 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "analyzer/trace/trace.h"
 #include "tests/bench/child.h"
+#include "tests/bench/warm.h"
 
-enum { ROUNDS = 3 };
+enum { ROUNDS = 3, MEMORY = 1536 << 20 };
 
 static char folder[] = "/tmp/cgtrace-bench-XXXXXX", trace[64], page[64];
 
@@ -27,32 +26,13 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Touches as much memory as the largest of what is measured, in a process of its own. Under a hypervisor that
- * takes back what lies free, memory comes back at a hundredth of its speed: the page would be measured by how
- * long ago somebody else had used this memory. */
-static void warm_memory(void)
-{
-    enum { STEP = 64 << 20, STEPS = 24 };
-    pid_t child = fork();
-    if (child == 0) {
-        for (int i = 0; i < STEPS; i++) {
-            char *memory = mmap(NULL, STEP, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-            if (memory == MAP_FAILED) break;
-            madvise(memory, STEP, MADV_HUGEPAGE);
-            memset(memory, 1, STEP);
-        }
-        _exit(0);
-    }
-    if (child > 0) waitpid(child, NULL, 0);
-}
-
 /* Reads the trace as `view` does; seconds, negative when it failed. threads: 0 for as many as help. */
 static double read_trace(unsigned threads)
 {
     struct cg_trace *loaded;
     struct cg_error error;
     struct cg_load_options options = {.extras = true, .threads = threads};
-    warm_memory();
+    warm_memory(MEMORY);
     double begin = now();
     if (trace_load(trace, &options, &loaded, &error) != 0) {
         fprintf(stderr, "bench_viewer: %s\n", error.message);
@@ -68,7 +48,7 @@ static double make_page(unsigned threads)
     char command[256], option[32] = "";
     if (threads > 0) snprintf(option, sizeof option, "--threads %u", threads);
     snprintf(command, sizeof command, "%s/cg-analyze view %s %s -o %s", child_build(), trace, option, page);
-    warm_memory();
+    warm_memory(MEMORY);
     double begin = now();
     return system(command) == 0 ? now() - begin : -1;
 }
