@@ -229,6 +229,15 @@ static int open_file(const struct cap_module *module, struct stat *status)
     return -1;
 }
 
+/* Not a file of the program's, which may have closed ours with all others, and have its own under that number
+ * since: reading takes long enough for that. */
+static void close_file(int fd, dev_t device, ino_t inode)
+{
+    struct stat now;
+
+    if (fstat(fd, &now) == 0 && now.st_dev == device && now.st_ino == inode) close(fd);
+}
+
 static struct symbol_table *open_table(const struct cap_module *module)
 {
     struct symbol_table *table;
@@ -237,7 +246,7 @@ static struct symbol_table *open_table(const struct cap_module *module)
 
     if (fd < 0) return &none;
     table = read_table(fd, module);
-    close(fd);
+    close_file(fd, status.st_dev, status.st_ino);
     if (!table) return &none;
     table->device = status.st_dev;
     table->inode = status.st_ino;
@@ -255,7 +264,7 @@ static int open_again(const struct symbol_table *table, const struct cap_module 
         (status.st_dev == table->device && status.st_ino == table->inode && status.st_size == table->bytes &&
          status.st_mtim.tv_sec == table->changed.tv_sec && status.st_mtim.tv_nsec == table->changed.tv_nsec))
         return fd;
-    close(fd);
+    close_file(fd, status.st_dev, status.st_ino);
     return -1;
 }
 
@@ -294,7 +303,7 @@ size_t symbols_find(struct symbols *symbols, uint32_t index, const struct cap_mo
     fd = open_again(*table, module);
     if (fd < 0) return 0;
     length = read_at(fd, name, SYMBOL_MAX + 1, (*table)->names_offset + function->name);
-    close(fd);
+    close_file(fd, (*table)->device, (*table)->inode);
     length = strnlen(name, length);
     for (size_t i = 0; i < length; i++) /* not what a linker writes */
         if ((unsigned char)name[i] <= ' ' || name[i] == '"' || name[i] == '\\' || name[i] == 0x7f) return 0;
