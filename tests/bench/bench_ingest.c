@@ -23,7 +23,7 @@
 #include "tests/bench/sizes.h"
 #include "tests/bench/warm.h"
 
-enum { ROUNDS = 3, TRIES = 3, SMALL_MEMORY = 64 << 20 };
+enum { ROUNDS = 3, TRIES = 5, SMALL_MEMORY = 64 << 20 };
 
 struct times {
     double cpu, wall; /* s */
