@@ -65,7 +65,7 @@ void screen_put(struct screen *screen, const char *text)
     screen_put_bytes(screen, text, strlen(text));
 }
 
-size_t screen_cut(struct screen *screen, const char *text, size_t length, size_t columns)
+size_t screen_cut(struct screen *screen, const char *text, size_t length, size_t columns, bool name)
 {
     size_t whole = terminal_width(text, length);
     if (whole <= columns) {
@@ -73,8 +73,9 @@ size_t screen_cut(struct screen *screen, const char *text, size_t length, size_t
         return whole;
     }
     if (columns == 0) return 0;
-    size_t head = terminal_fit(text, length, (columns - 1) / 3), taken = terminal_width(text, head);
-    size_t tail = terminal_fit_end(text, length, columns - 1 - taken);
+    size_t room = columns - 1, head = terminal_fit(text, length, name ? room / 3 : room);
+    size_t taken = terminal_width(text, head);
+    size_t tail = name ? terminal_fit_end(text, length, room - taken) : 0;
     screen_put_bytes(screen, text, head);
     screen_put(screen, "…");
     screen_put_bytes(screen, text + length - tail, tail);
@@ -171,11 +172,12 @@ void screen_pair(struct screen *screen, size_t indent, const char *name, size_t 
     screen_wrapped(screen, text, length, indent + width + SCREEN_GAP);
 }
 
-void screen_cell(struct screen *screen, const char *text, size_t length, size_t width, bool left, bool last)
+void screen_cell(struct screen *screen, const char *text, size_t length, size_t width, unsigned how)
 {
+    bool left = how & CELL_LEFT, last = how & CELL_LAST;
     size_t columns = terminal_width(text, length);
     if (columns > width) {
-        size_t taken = screen_cut(screen, text, length, width);
+        size_t taken = screen_cut(screen, text, length, width, how & CELL_NAME);
         if (!last) screen_pad(screen, width - taken);
     } else {
         if (!left) screen_pad(screen, width - columns);

@@ -16,6 +16,8 @@ struct screen {
 
 enum { SCREEN_INDENT = 2, SCREEN_GAP = 2 };
 enum screen_colour { SCREEN_PLAIN, SCREEN_BOLD, SCREEN_DIM };
+/* How a cell stands in its row (bits). CELL_NAME: what has no room loses its middle, not its end. */
+enum { CELL_LEFT = 1, CELL_LAST = 2, CELL_NAME = 4 };
 
 /* on_stdout: the output is standard output, which may be a terminal. Width from COLUMNS, else from the
  * terminal; colours unless NO_COLOR is set or TERM is dumb. */
@@ -24,9 +26,10 @@ bool screen_is_real(const struct screen *screen);
 
 void screen_put(struct screen *screen, const char *text);
 void screen_put_bytes(struct screen *screen, const char *text, size_t length);
-/* Text of at most so many columns. Of a longer one the middle is left out, "…": names that begin alike (paths
- * of spans, kernels of one library) are told apart by their ends. Returns the columns that it took. */
-size_t screen_cut(struct screen *screen, const char *text, size_t length, size_t columns);
+/* Text of at most so many columns; returns those that it took. "…" stands for what is left out of a longer
+ * one: the end, or of a name the middle, since names that begin alike (paths of spans, kernels of one
+ * library) are told apart by their ends. */
+size_t screen_cut(struct screen *screen, const char *text, size_t length, size_t columns, bool name);
 void screen_pad(struct screen *screen, size_t columns);
 void screen_colour(struct screen *screen, enum screen_colour colour);
 
@@ -40,7 +43,8 @@ void screen_pair(struct screen *screen, size_t indent, const char *name, size_t 
                  size_t length);
 /* The most columns that names may take before their values. */
 size_t screen_name_width(const struct screen *screen, size_t widest);
-/* Text cut to width columns and padded to them, then a gap unless it is the last of its row. */
-void screen_cell(struct screen *screen, const char *text, size_t length, size_t width, bool left, bool last);
+/* Text cut to width columns and padded to them, then a gap unless it is the last of its row; how: CELL_ bits.
+ */
+void screen_cell(struct screen *screen, const char *text, size_t length, size_t width, unsigned how);
 
 #endif

@@ -96,7 +96,7 @@ __attribute__((nonnull)) static size_t put_heading(struct table *table, const st
     if (shown < depth) screen_put(&table->screen, "…/ ");
     for (size_t i = shown; i-- > 0;) {
         const char *label = path[i]->label;
-        screen_cut(&table->screen, label, strlen(label), table->screen.width);
+        screen_cut(&table->screen, label, strlen(label), table->screen.width, false);
         if (i > 0) screen_put(&table->screen, " / ");
     }
     screen_colour(&table->screen, SCREEN_PLAIN);
@@ -260,8 +260,9 @@ static bool put_heading_line(struct table *table, const struct shape *shape, siz
         size_t length = shape_column_heading(shape, shape->columns[i], heading, sizeof heading);
         const char *rest = heading + places[i];
         size_t cut = screen_line(rest, length - places[i], table->widths[i]);
-        screen_cell(&table->screen, rest, cut, table->widths[i], shape->columns[i]->textual,
-                    i + 1 == shape->column_count);
+        screen_cell(&table->screen, rest, cut, table->widths[i],
+                    (shape->columns[i]->textual ? CELL_LEFT : 0) |
+                        (i + 1 == shape->column_count ? CELL_LAST : 0));
         places[i] += cut + (rest[cut] == ' ');
         more = more || places[i] < length;
     }
@@ -296,20 +297,19 @@ static int on_cell(void *context, struct shape *column, const char *text, size_t
 static void put_grid_row(struct table *table, const struct shape *shape, const struct shape *name)
 {
     screen_pad(&table->screen, SCREEN_INDENT);
-    if (name)
-        screen_cell(&table->screen, name->label, strlen(name->label), map_name_width(shape), true, false);
+    if (name) screen_cell(&table->screen, name->label, strlen(name->label), map_name_width(shape), CELL_LEFT);
     size_t column = SCREEN_INDENT + (name ? map_name_width(shape) + SCREEN_GAP : 0),
            last = shape->column_count - 1;
     for (size_t i = 0; i < last; i++) {
         const struct text *cell = &table->cells[i];
-        screen_cell(&table->screen, cell->bytes, cell->length, table->widths[i], shape->columns[i]->textual,
-                    false);
+        screen_cell(&table->screen, cell->bytes, cell->length, table->widths[i],
+                    (shape->columns[i]->textual ? CELL_LEFT : 0) | (shape->columns[i]->name ? CELL_NAME : 0));
         column += table->widths[i] + SCREEN_GAP;
     }
     /* The last one has nothing beside it: it is broken into lines, not cut. */
     const struct text *cell = &table->cells[last];
     if (!shape->columns[last]->textual)
-        screen_cell(&table->screen, cell->bytes, cell->length, table->widths[last], false, true);
+        screen_cell(&table->screen, cell->bytes, cell->length, table->widths[last], CELL_LAST);
     if (shape->columns[last]->textual)
         screen_wrapped(&table->screen, cell->bytes, cell->length, column);
     else

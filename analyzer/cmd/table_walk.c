@@ -87,6 +87,7 @@ static struct shape *new_shape(const struct shape *parent, const char *key, size
     /* Members of a map of bytes, and elements of a list, have the unit of the whole. */
     if (shape->unit == UNIT_NONE) shape->unit = parent->unit;
     shape->key = strndup(key, length);
+    shape->name = shape->key && key_holds_name(shape->key);
     shape->label = shape->key ? label_of(parent, shape->key, bare) : NULL;
     if (shape->label) {
         shape->label_width = terminal_width(shape->label, strlen(shape->label));

@@ -17,6 +17,7 @@ struct shape {
     char *label; /* for people: without its unit, safe on a terminal */
     size_t label_width;
     enum unit unit;
+    bool name; /* its value is a name, a path or an id */
     struct shape *parent, *first, *last, *next;
 
     size_t scalars, objects, arrays; /* how often it was each; null is a scalar */

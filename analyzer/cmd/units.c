@@ -38,6 +38,22 @@ bool key_names_map(const char *key)
     return false;
 }
 
+bool key_holds_name(const char *key)
+{
+    /* Whole keys, or their last words. */
+    static const char *const words[] = {"api",        "device",    "entrypoint", "family", "file",
+                                        "host",       "id",        "key",        "label",  "name",
+                                        "open_in",    "operation", "owner",      "path",   "pattern",
+                                        "raw_report", "root",      "span",       "tensor"};
+    size_t length = strlen(key);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t word = strlen(words[i]);
+        if (ends_with(key, length, words[i]) && (length == word || key[length - word - 1] == '_'))
+            return true;
+    }
+    return false;
+}
+
 size_t unit_text(char text[UNIT_TEXT_SIZE], enum unit unit, uint64_t value)
 {
     static const char *const bytes[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

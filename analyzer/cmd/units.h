@@ -15,6 +15,10 @@ enum unit unit_of_key(const char *key, size_t length, size_t *bare);
 /* Is it the key of a map, whose members are named by data (tags, devices) and not by the format? */
 bool key_names_map(const char *key);
 
+/* Is the value of that key a name, a path or an id: something that a program, a run or a file system has
+ * called so? */
+bool key_holds_name(const char *key);
+
 /* A count of bytes in B, KiB to EiB, or of nanoseconds in ns, µs, ms, s; three to four figures, exact below
  * the first step. Returns the length. */
 enum { UNIT_TEXT_SIZE = 32 };

@@ -91,7 +91,7 @@ ok(not re.search(r' $', run('query', TRACE, '--kind', 'spans', '--format', 'tabl
 equal(run('query', TRACE, '--kind', 'slowest-host', '--format', 'table')[1].count(LONG), 1, 'without a terminal nothing is cut')
 ok('…' in terminal('query', TRACE, '--kind', 'slowest-host', columns=160)[1], 'on a terminal what is cut shows it')
 
-# ---- what is cut: the middle, since names of one program begin alike ----
+# ---- what is cut: of names the middle, since those of one program begin alike; of all else the end ----
 DEEP = [f'{level}_' + 'layer_' * 8 for level in ('one', 'two', 'three')]
 ENDS = ('forward', 'backward', '卷积层e\u0301')
 PATHS = folder.put('paths.jsonl', region(
@@ -113,6 +113,13 @@ HUGE = folder.put('huge.jsonl', region(
     *(end(f'h{i}', 900) for i in (2, 1, 0))))
 equal(sorted(row['name'] for row in query(HUGE, 'peak', '--by', 'span')['rows']),
       sorted(f'… / {"1" * 400} / {"2" * 400} / {e}' for e in ENDS), 'a path of more than a thousand bytes: its outer names are left out')
+WORDS = folder.put('words.jsonl', region(start('s', 'm', LONG, 100), end('s', 300)))
+shown = CODES.sub('', terminal('query', WORDS, '--kind', 'slowest-host', columns=73)[1])
+row = next(line for line in shown.split('\n') if re.match(r' +s +a', line))
+ok(re.search(r' a[a-z_]*…[a-z_]*no_room_ ', row), 'a name loses its middle', shown)
+ok(re.search(r' measured_[a-z]*… ', row), 'a word of the format its end', shown)
+shown = CODES.sub('', terminal('overview', WORDS, columns=80)[1])
+ok(re.search(r'\n  largest_[a-z_]*…  "m[^…\n]*…  ', shown), 'a sentence too', shown)
 ok('host self time' in terminal('query', TRACE, '--kind', 'slowest-host', columns=40)[1], 'where no row fits, its members stand below one another')
 
 # ---- units: 1,048,576 bytes are a MiB, a thousand nanoseconds a microsecond ----
