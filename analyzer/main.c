@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/cmd/bus_error.h"
 #include "analyzer/cmd/commands.h"
 #include "analyzer/cmd/output.h"
 #include "analyzer/trace/trace.h"
@@ -95,6 +96,7 @@ int main(int argc, char **argv)
 {
     keep_memory();
     output_setup();
+    bus_error_setup();
     if (!limit_vectors()) return CG_EXIT_USAGE;
     if (argc < 2) {
         help_all(stderr);

@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -26,6 +28,9 @@ struct input {
     bool mapped;           /* its blocks are taken from windows on it, */
     uint64_t not_mapped;   /* but not below this place */
     struct window *window; /* the last one */
+    bool looked_at;        /* there was one */
+    atomic_bool broken;
+    struct stat before; /* of the file, when it was begun */
 
     enum { PLAIN, GZIP, ZSTD } form;
     unsigned char *raw; /* compressed bytes, or the first bytes of a plain stream */
@@ -262,7 +267,7 @@ void input_close(struct input *input)
     if (input == NULL) return;
     if (input->form == GZIP) inflateEnd(&input->gzip);
     ZSTD_freeDStream(input->zstd);
-    window_let_go(input->window);
+    window_release(input->window);
     if (input->fd > STDIN_FILENO) close(input->fd);
     block_free(input->raw);
     block_free(input->unfinished);
@@ -299,18 +304,48 @@ void input_set_block(struct input *input, size_t bytes)
     input->block = bytes;
 }
 
+static int64_t nanoseconds(struct timespec time)
+{
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 void input_map(struct input *input)
 {
-    /* What a tap gets and what is made of it are the same bytes, and they stay so. */
-    input->mapped = input->form == PLAIN && input->regular && input->tap == NULL &&
-                    input->raw_total / 2 >= input->block; /* a small one is read in less time */
+    enum { SETTLED_NS = 100 * 1000 * 1000 };
+    struct timespec now;
+    if (input->form != PLAIN || !input->regular || input->tap != NULL ||
+        fstat(input->fd, &input->before) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0)
+        return;
+    /* A file system's clock may take steps of 10 ms: of a file that has just changed a further change may not
+     * be seen. A small file is read in less time than it is mapped. */
+    input->mapped = nanoseconds(now) - nanoseconds(input->before.st_ctim) > SETTLED_NS &&
+                    input->raw_total / 2 >= input->block;
+}
+
+bool input_changed(const struct input *input)
+{
+    const struct stat *before = &input->before;
+    struct stat now;
+    return input->looked_at &&
+           (atomic_load_explicit(&input->broken, memory_order_relaxed) || fstat(input->fd, &now) != 0 ||
+            now.st_size != before->st_size || nanoseconds(now.st_mtim) != nanoseconds(before->st_mtim) ||
+            nanoseconds(now.st_ctim) != nanoseconds(before->st_ctim));
+}
+
+void input_again(struct input *input)
+{
+    window_release(input->window);
+    input->window = NULL;
+    input->mapped = input->looked_at = input->over = false;
+    input->raw_done = input->bytes = 0;
+    input->raw_at = input->raw_end = input->unfinished_length = 0;
 }
 
 /* The block's lines are no more in the file. */
 static void leave_window(struct input_block *block)
 {
     window_enter(NULL);
-    window_let_go(block->window);
+    window_release(block->window);
     block->window = NULL;
 }
 
@@ -318,26 +353,6 @@ void input_block_free(struct input_block *block)
 {
     leave_window(block);
     block_free(block->own);
-}
-
-/* Why a page of the block could not be had, as the system says when it is read. */
-static int lost(const struct input *input, const struct input_block *block, struct cg_error *error)
-{
-    enum { STEP = 4096 };
-    char byte;
-    for (uint64_t at = block->source_bytes - block->length; at < block->source_bytes; at += STEP)
-        if (pread(input->fd, &byte, 1, (off_t)at) < 0)
-            return cg_fail(error, CG_EXIT_IO, "%s: reading failed: %s", input->name, strerror(errno));
-    return cg_fail(error, CG_EXIT_IO, "%s: became shorter while it was read", input->name);
-}
-
-int input_lines_held(const struct input *input, const struct input_block *block, struct cg_error *error)
-{
-    struct stat status;
-    if (block->window == NULL) return 0;
-    /* Behind the new end the page where that is has zeros. */
-    bool there = fstat(input->fd, &status) == 0 && (uint64_t)status.st_size >= block->source_bytes;
-    return there && !window_broken(block->window) ? 0 : lost(input, block, error);
 }
 
 static int resize(const struct input *input, struct input_block *block, size_t size, struct cg_error *error)
@@ -405,8 +420,8 @@ static struct window *window_for(struct input *input, uint64_t at)
 {
     if (!input->mapped || at < input->not_mapped || at > input->raw_total - input->block) return NULL;
     if (input->window == NULL || window_left(input->window, at) < input->block) {
-        window_let_go(input->window);
-        input->window = window_open(input->fd, at, input->raw_total);
+        window_release(input->window);
+        input->window = window_open(input->fd, at, input->raw_total, &input->broken);
         if (input->window == NULL) input->not_mapped = at + WINDOW_MOST;
     }
     return input->window;
@@ -419,10 +434,14 @@ static bool map_block(struct input *input, struct input_block *block)
     uint64_t at = input->raw_done - (input->raw_end - input->raw_at) - input->unfinished_length;
     struct window *window = window_for(input, at);
     if (window == NULL) return false;
+    block->window = window_retain(window);
     window_enter(window);
+    input->looked_at = true;
     const char *text = window_text(window, at), *feed = memrchr(text, '\n', input->block);
-    if (feed == NULL) return false;
-    block->window = window_keep(window);
+    if (feed == NULL) {
+        leave_window(block);
+        return false;
+    }
     block->lines = text;
     block->length = (size_t)(feed - text) + 1;
     block->cut = false;

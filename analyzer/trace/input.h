@@ -35,12 +35,13 @@ struct input_block {
 void input_block_free(struct input_block *block);
 
 /* From here on blocks may be windows on the file, where there is one that is read as it stands and without a
- * tap: whoever gets them asks, behind looking at them and before telling of it, whether they were there. The thread that
- * input_lines() gave a block is the one that looks at it. */
+ * tap. The thread that input_lines() gives a block is the one that reads it. At the end, whatever came out,
+ * input_changed() tells whether the file changed meanwhile or could not be had: then nothing holds of what
+ * was made of its lines, and input_again() goes back to its beginning, to read it. Not told of are changes
+ * through a mapping that was written to before. */
 void input_map(struct input *input);
-/* 0 or the exit status: the file became shorter, or its device failed, and what stood in the block is
- * anything. */
-int input_lines_held(const struct input *input, const struct input_block *block, struct cg_error *error);
+bool input_changed(const struct input *input);
+void input_again(struct input *input);
 
 /* Fills the block with the lines that come next: at least one, and about 256 KiB unless a line is longer.
  * Returns 0, or the exit status with *error filled; then the stream is over. */

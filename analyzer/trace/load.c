@@ -91,8 +91,6 @@ static void take_block(struct worker *worker)
     bool more = batch_decode(&worker->batch);
     await_turn(worker);
     while (loader->status == 0) {
-        loader->status = input_lines_held(loader->input, &worker->batch.block, loader->taker.error);
-        if (loader->status != 0) break;
         loader->status = take_batch(&loader->taker, &worker->batch, more);
         if (loader->status != 0 || !more) break;
         take_store(&loader->taker, &worker->batch);
@@ -183,16 +181,15 @@ static void read_trace(struct loader *loader)
     if (loader->status == 0) loader->status = take_end(&loader->taker, loader->options.extras);
 }
 
-static int load(struct input *input, const char *name, const struct cg_load_options *options,
-                struct cg_trace **trace, struct cg_error *error)
+/* Once through the input; *trace: NULL unless the status is 0. */
+static int load_once(struct input *input, const char *name, const struct cg_load_options *options,
+                     struct cg_trace **trace, struct cg_error *error)
 {
-    struct loader loader = {.input = input,
+    struct loader loader = {.options = *options,
+                            .input = input,
                             .input_lock = PTHREAD_MUTEX_INITIALIZER,
                             .turn_lock = PTHREAD_MUTEX_INITIALIZER,
                             .turn_passed = PTHREAD_COND_INITIALIZER};
-    if (options != NULL) loader.options = *options;
-    if (loader.options.block_bytes > 0) input_set_block(input, loader.options.block_bytes);
-    input_map(input);
     struct cg_trace *made = calloc(1, sizeof *made);
     if (made != NULL && (made->strings = strings_new()) != NULL &&
         taker_init(&loader.taker, name, made, error)) {
@@ -203,13 +200,31 @@ static int load(struct input *input, const char *name, const struct cg_load_opti
         loader.status = cg_fail(error, CG_EXIT_IO, "%s: out of memory", name);
     }
     taker_free(&loader.taker);
-    input_close(input);
     if (loader.status != 0) {
         trace_free(made);
-        return loader.status;
+        made = NULL;
     }
     *trace = made;
-    return 0;
+    return loader.status;
+}
+
+static int load(struct input *input, const char *name, const struct cg_load_options *wanted,
+                struct cg_trace **trace, struct cg_error *error)
+{
+    const struct cg_load_options options = wanted != NULL ? *wanted : (struct cg_load_options){0};
+    struct cg_trace *made;
+    if (options.block_bytes > 0) input_set_block(input, options.block_bytes);
+    input_map(input);
+    int status = load_once(input, name, &options, &made, error);
+    if (input_changed(input)) {
+        trace_free(made);
+        *error = (struct cg_error){0};
+        input_again(input);
+        status = load_once(input, name, &options, &made, error);
+    }
+    input_close(input);
+    if (status == 0) *trace = made;
+    return status;
 }
 
 int trace_load(const char *path, const struct cg_load_options *options, struct cg_trace **trace,

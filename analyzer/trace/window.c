@@ -21,7 +21,7 @@ struct window {
     char *frame; /* all that is reserved for it */
     size_t frame_size;
     atomic_uint holders;
-    atomic_bool broken;
+    atomic_bool *broken;
 };
 
 static _Thread_local struct window *here;
@@ -38,16 +38,21 @@ static bool map_line_feeds(char *page)
     return true;
 }
 
-/* Outside of the thread's window, or without a page to be had, it is as if nobody had caught it: the
- * instruction is tried again. */
+/* Outside of the thread's window, without a page to be had, or sent by somebody, it is as if nobody had
+ * caught it: it comes again behind the handler. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     char *page = (char *)info->si_addr - (uintptr_t)info->si_addr % page_size;
-    (void)number, (void)context;
-    if (here != NULL && page >= here->text && page < here->text + here->size && map_line_feeds(page))
-        atomic_store_explicit(&here->broken, true, memory_order_relaxed);
-    else
-        sigaction(SIGBUS, &before, NULL);
+    int error = errno;
+    (void)context;
+    if (info->si_code > 0 && here != NULL && page >= here->text && page < here->text + here->size &&
+        map_line_feeds(page)) {
+        atomic_store_explicit(here->broken, true, memory_order_relaxed);
+    } else {
+        sigaction(number, &before, NULL);
+        raise(number);
+    }
+    errno = error;
 }
 
 /* Looked at for each window: others may have set a handler since. */
@@ -99,7 +104,7 @@ static bool all_in_memory(int fd, uint64_t at, size_t size)
     return in_memory(fd, at + size - 1);
 }
 
-struct window *window_open(int fd, uint64_t at, uint64_t end)
+struct window *window_open(int fd, uint64_t at, uint64_t end, atomic_bool *broken)
 {
     struct window *window = malloc(sizeof *window);
     if (window == NULL) return NULL;
@@ -108,19 +113,20 @@ struct window *window_open(int fd, uint64_t at, uint64_t end)
     *window = (struct window){.at = begin,
                               .size = end - begin < WINDOW_MOST ? (size_t)(end - begin) : WINDOW_MOST,
                               .frame = MAP_FAILED,
-                              .holders = 1};
+                              .holders = 1,
+                              .broken = broken};
     if (all_in_memory(fd, begin, window->size) && map(window, fd)) return window;
-    window_let_go(window);
+    window_release(window);
     return NULL;
 }
 
-struct window *window_keep(struct window *window)
+struct window *window_retain(struct window *window)
 {
     atomic_fetch_add_explicit(&window->holders, 1, memory_order_relaxed);
     return window;
 }
 
-void window_let_go(struct window *window)
+void window_release(struct window *window)
 {
     /* Release and acquire: what others read in it comes before it goes. */
     if (window == NULL || atomic_fetch_sub_explicit(&window->holders, 1, memory_order_acq_rel) > 1) return;
@@ -141,9 +147,4 @@ uint64_t window_left(const struct window *window, uint64_t at)
 void window_enter(struct window *window)
 {
     here = window;
-}
-
-bool window_broken(const struct window *window)
-{
-    return atomic_load_explicit(&window->broken, memory_order_relaxed);
 }

@@ -3,27 +3,29 @@
  * third of the time of reading a trace. Only of what is in memory already.
  *
  * What is mapped may go away: the file may become shorter, or its device fail. Reading there is SIGBUS, which
- * is caught here: line feeds stand there then, so that whoever reads lines comes to an end, and the window is
- * broken. What is mapped may also change under the reader, to anything: behind the window one more page
- * holds line feeds. */
+ * is caught here: line feeds stand there then, so that whoever reads lines comes to an end, and it is told
+ * that something broke. What is mapped may also change under the reader, to anything: behind the window one
+ * more page holds line feeds, and whoever reads asks at the end whether the file is the one that it was. */
 #ifndef CGTRACE_ANALYZER_TRACE_WINDOW_H
 #define CGTRACE_ANALYZER_TRACE_WINDOW_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct window;
 
-/* Several huge pages: what a window has of the one before it costs as much as a copy. */
+/* Several huge pages, since what a window shares with the one before it is mapped twice. */
 enum { WINDOW_MOST = 8 << 20 };
 
 /* The file's bytes from the page of `at` on, up to `end` (where the file ends, or before) and no more than
- * WINDOW_MOST. The caller holds it. NULL: they are not in memory, or cannot be mapped. */
-struct window *window_open(int fd, uint64_t at, uint64_t end);
+ * WINDOW_MOST. The caller holds it. broken is set when some of them cannot be had; it outlives the window.
+ * NULL: they are not in memory, or cannot be mapped. */
+struct window *window_open(int fd, uint64_t at, uint64_t end, atomic_bool *broken);
 /* One more holder; one less: with the last one it goes. Of any thread. NULL: none. */
-struct window *window_keep(struct window *window);
-void window_let_go(struct window *window);
+struct window *window_retain(struct window *window);
+void window_release(struct window *window);
 
 /* The byte at this place of the file, which is in the window, and how many there are from it on. */
 const char *window_text(const struct window *window, uint64_t at);
@@ -31,7 +33,5 @@ uint64_t window_left(const struct window *window, uint64_t at);
 
 /* The calling thread reads in this window from now on, and in no other one; NULL: in none. */
 void window_enter(struct window *window);
-/* Some of its bytes could not be had. */
-bool window_broken(const struct window *window);
 
 #endif

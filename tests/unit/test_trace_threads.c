@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/unit/old_files.h"
 #include "tests/unit/same_trace.h"
 
 /* ---- threads that can be refused ---- */

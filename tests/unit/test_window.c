@@ -15,10 +15,12 @@
 #include <unistd.h>
 
 #include "analyzer/trace/window.h"
+#include "tests/unit/old_files.h"
 
 /* ---- what the system does ---- */
 
 static bool not_in_memory, reads_fail;
+static int windows; /* looks whether one can be had that said yes */
 
 ssize_t pread(int fd, void *to, size_t size, off_t at)
 {
@@ -34,12 +36,16 @@ ssize_t preadv2(int fd, const struct iovec *to, int count, off_t at, int flags)
 {
     (void)fd, (void)to, (void)count, (void)at;
     assert_int_equal(flags, RWF_NOWAIT);
-    if (!not_in_memory) return 1;
+    if (!not_in_memory) {
+        windows++;
+        return 1;
+    }
     errno = EAGAIN;
     return -1;
 }
 
-/* A page of a window that is gone is another one from then on, whoever reads in it: a race that may be lost. */
+/* A page of a window that is gone is another one from then on, whoever reads in it: a race that may be lost.
+ */
 #ifdef __SANITIZE_THREAD__
 enum { THREADS_MOST = 1 };
 #else
@@ -66,22 +72,35 @@ static char *make_text(size_t *length)
     return text;
 }
 
-/* At the at-th look at the file's size behind its opening: behind a block that was there. */
+/* At the look for the last line of a block. */
 static struct happening {
-    int at;
-    off_t shorter; /* what the file has from then on; -1: it stays */
+    int at, until;   /* looks */
+    off_t shorter;   /* what the file has from then on; -1: it stays */
+    const char *was; /* and in the end again; NULL: it stays so */
+    size_t length;
     bool fail_then;
 } happening;
+static int fd_of_happening;
 static atomic_int looks;
 
-int fstat(int fd, struct stat *status)
+static void happen(int look)
 {
-    int answer = fstatat(fd, "", status, AT_EMPTY_PATH);
-    if (atomic_fetch_add(&looks, 1) == happening.at && happening.shorter >= 0) {
-        if (ftruncate(fd, happening.shorter) != 0) abort();
+    if (look == happening.at && happening.shorter >= 0) {
+        if (ftruncate(fd_of_happening, happening.shorter) != 0) abort();
         reads_fail = happening.fail_then;
+    } else if (look == happening.until && happening.was &&
+               pwrite(fd_of_happening, happening.was, happening.length, 0) != (ssize_t)happening.length) {
+        abort();
     }
-    return answer;
+}
+
+void *memrchr(const void *bytes, int byte, size_t length)
+{
+    const char *at = (const char *)bytes + length;
+    happen(atomic_fetch_add(&looks, 1));
+    while (at > (const char *)bytes)
+        if (*--at == byte) return (void *)(uintptr_t)at;
+    return NULL;
 }
 
 static int load_file(const char *text, size_t length, unsigned threads, struct happening what,
@@ -95,8 +114,14 @@ static int load_file(const char *text, size_t length, unsigned threads, struct h
     *trace = NULL;
     happening = what;
     looks = 0;
-    return trace_load_descriptor("file", fd, &options, trace, error);
+    fd_of_happening = dup(fd);
+    int status = trace_load_descriptor("file", fd, &options, trace, error);
+    close(fd_of_happening);
+    return status;
 }
+
+static uint32_t whole_strings; /* of the trace */
+static const struct happening nothing = {.at = -1, .until = -1, .shorter = -1};
 
 static void test_mapped(void **state)
 {
@@ -108,38 +133,62 @@ static void test_mapped(void **state)
     for (unsigned threads = 1; threads < 4; threads++)
         for (int mapped = 0; mapped < 2; mapped++) {
             not_in_memory = !mapped;
-            if (load_file(text, length, threads, (struct happening){.shorter = -1}, &trace, &error) != 0)
-                fail_msg("%s", error.message);
+            windows = 0;
+            if (load_file(text, length, threads, nothing, &trace, &error) != 0) fail_msg("%s", error.message);
             assert_int_equal(trace->edge.rows, LINES);
-            assert_int_equal(looks > LINES * LINE / BLOCK_BYTES, mapped); /* else at its opening alone */
+            if (whole_strings == 0) whole_strings = trace_string_count(trace);
+            assert_int_equal(trace_string_count(trace), whole_strings);
+            assert_int_equal(windows > 0, mapped);
             trace_free(trace);
         }
     not_in_memory = false;
     free(text);
 }
 
-/* Told as what it is, wherever the new end lies: before the block, at a page of it, inside of one. */
+/* It is read as what it is then, wherever the new end lies: before the block, at a page of it, inside of one.
+ */
 static void test_shorter(void **state)
 {
     static const off_t ends[] = {0, 100, 3 * BLOCK_BYTES, 3 * BLOCK_BYTES + 4096, 3 * BLOCK_BYTES + 5000};
     struct cg_trace *trace;
-    struct cg_error error;
+    struct cg_error error, expected;
     size_t length;
     char *text = make_text(&length);
     (void)state;
     for (size_t i = 0; i < COUNT(ends); i++)
         for (unsigned threads = 1; threads <= THREADS_MOST; threads++) {
-            struct happening shorter = {.at = 3, .shorter = ends[i]};
-            assert_int_equal(load_file(text, length, threads, shorter, &trace, &error), CG_EXIT_IO);
-            assert_string_equal(error.message, "file: became shorter while it was read");
+            struct happening shorter = {.at = 4, .until = -1, .shorter = ends[i]};
+            assert_int_equal(load_file(text, (size_t)ends[i], 1, nothing, &trace, &expected), CG_EXIT_INPUT);
+            assert_int_equal(load_file(text, length, threads, shorter, &trace, &error), CG_EXIT_INPUT);
+            assert_string_equal(error.message, expected.message);
             assert_null(trace);
+        }
+    free(text);
+}
+
+/* Nothing of what stood there meanwhile is kept. */
+static void test_whole_again(void **state)
+{
+    struct cg_trace *trace;
+    struct cg_error error;
+    size_t length;
+    char *text = make_text(&length);
+    (void)state;
+    for (unsigned threads = 1; threads <= THREADS_MOST; threads++)
+        for (int until = 5; until < 9; until++) {
+            struct happening twice = {.at = 4, .until = until, .shorter = 0, .was = text, .length = length};
+            if (load_file(text, length, threads, twice, &trace, &error) != 0) fail_msg("%s", error.message);
+            assert_int_equal(trace->edge.rows, LINES);
+            assert_int_equal(trace_string_count(trace), whole_strings);
+            assert_string_equal(error.message, "");
+            trace_free(trace);
         }
     free(text);
 }
 
 static void test_device_fails(void **state)
 {
-    struct happening failing = {.at = 3, .shorter = 0, .fail_then = true};
+    struct happening failing = {.at = 4, .until = -1, .shorter = 0, .fail_then = true};
     struct cg_trace *trace;
     struct cg_error error;
     size_t length;
@@ -217,6 +266,7 @@ static void test_changing(void **state)
 static void test_other_bus_error(void **state)
 {
     int status;
+    atomic_bool broken = false;
     (void)state;
     pid_t child = fork();
     assert_true(child >= 0);
@@ -224,11 +274,11 @@ static void test_other_bus_error(void **state)
         signal(SIGBUS, SIG_DFL); /* cmocka has a handler */
         int fd = memfd_create("other", MFD_CLOEXEC);
         if (ftruncate(fd, 8192) != 0) _exit(1);
-        struct window *window = window_open(fd, 0, 8192);
+        struct window *window = window_open(fd, 0, 8192, &broken);
         volatile char *other = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
         window_enter(window);
         if (window == NULL || ftruncate(fd, 0) != 0) _exit(1);
-        if (*window_text(window, 4096) != '\n' || !window_broken(window)) _exit(2);
+        if (*window_text(window, 4096) != '\n' || !broken) _exit(2);
         alarm(10); /* were it tried for ever */
         _exit(*other == 0 ? 3 : 4);
     }
@@ -241,9 +291,10 @@ static void test_other_bus_error(void **state)
 static void test_guard(void **state)
 {
     int fd = memfd_create("file", MFD_CLOEXEC);
+    atomic_bool broken = false;
     (void)state;
     assert_int_equal(ftruncate(fd, 10000), 0);
-    struct window *window = window_open(fd, 5000, 10000);
+    struct window *window = window_open(fd, 5000, 10000, &broken);
     assert_non_null(window);
     assert_int_equal(window_left(window, 5000), 5000);
     assert_int_equal(window_left(window, 10000), 0);
@@ -252,16 +303,17 @@ static void test_guard(void **state)
     assert_int_equal(text[3 * 4096 - 5000 - 1], 0);
     for (int i = 0; i < 4096; i++)
         assert_int_equal(text[3 * 4096 - 5000 + i], '\n');
-    window_let_go(window);
+    window_release(window);
     close(fd);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mapped),          cmocka_unit_test(test_shorter),
-        cmocka_unit_test(test_device_fails),    cmocka_unit_test(test_changing),
-        cmocka_unit_test(test_other_bus_error), cmocka_unit_test(test_guard),
+        cmocka_unit_test(test_mapped),      cmocka_unit_test(test_shorter),
+        cmocka_unit_test(test_whole_again), cmocka_unit_test(test_device_fails),
+        cmocka_unit_test(test_changing),    cmocka_unit_test(test_other_bus_error),
+        cmocka_unit_test(test_guard),
     };
     return run_tap(tests);
 }

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Files that become shorter while cg-analyze reads them: it answers, as of one of the two states or with one line, whatever its parent did to SIGBUS; and
+a signal that somebody sends ends it as it would any other program."""
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from cli import PROGRAM, Folder, complete, done, equal, memory, ok, region, run, text  # noqa: E402
+
+TIMES = 12
+SETTLED = 0.15  # seconds after which a file is looked at where it stands
+folder = Folder()
+records = [record for i in range(20000) for record in (memory('alloc', i, f's{i}', 64 + i), memory('free', i, f's{i}', 64 + i))]
+whole = text(region(*records, terminal=complete(30000)))
+path = folder.put('trace.jsonl', whole)
+random.seed(1)
+
+
+def blocked():
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGBUS])
+
+
+def cut(name, words, size, content, mask):
+    """What is wrong with the answers while the file `name` is cut at a random moment; None is right."""
+    for i in range(TIMES):
+        with open(name, 'wb') as file:
+            file.write(content)
+        time.sleep(SETTLED)
+        process = subprocess.Popen([PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=mask)
+        time.sleep(random.random() * 0.05)
+        os.truncate(name, random.choice(size))
+        out, err = process.communicate(timeout=60)
+        if process.returncode not in (0, 3, 5) or err.count(b'\n') > (process.returncode != 0):
+            return f'run {i}: status {process.returncode}, {err!r:.300}'
+    return None
+
+
+content = whole if isinstance(whole, bytes) else whole.encode()
+ok(len(content) > 4 << 20, 'a trace of some blocks', str(len(content)))
+for mask, name in ((None, 'as usual'), (blocked, 'with SIGBUS blocked by its parent'), (lambda: signal.signal(signal.SIGBUS, signal.SIG_IGN), 'with SIGBUS ignored')):
+    equal(cut(path, ['query', path, '--kind', 'memory', '--no-index'], (0, 4096, len(content) // 2, len(content) - 1), content, mask), None, f'a trace, {name}')
+
+with open(path, 'wb') as file:
+    file.write(content)
+equal(run('index', path)[0], 0, 'an index')
+with open(path + '.cgx', 'rb') as file:
+    index = file.read()
+for mask, name in ((None, 'as usual'), (blocked, 'with SIGBUS blocked by its parent')):
+    equal(cut(path + '.cgx', ['query', path, '--kind', 'memory'], (0, 4096, len(index) // 2), index, mask), None, f'an index, {name}')
+
+process = subprocess.Popen([PROGRAM, 'overview', '-'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+time.sleep(0.2)
+process.send_signal(signal.SIGBUS)
+out, err = process.communicate(timeout=60)
+equal((process.returncode, out, err), (-signal.SIGBUS, b'', b''), 'a signal that was sent')
+done()
