@@ -12,17 +12,12 @@
 #include "analyzer/trace/trace.h"
 #include "common/suggest.h"
 
-static void complain(const struct cg_error *error)
-{
-    fprintf(stderr, "cg-analyze: %s\n", error->message);
-}
-
 /* Help and version go to standard output; a reader that went away is no error. */
 static int finish_stdout(void)
 {
     errno = 0;
     if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE) return CG_EXIT_DONE;
-    fprintf(stderr, "cg-analyze: standard output: cannot write: %s\n", strerror(errno));
+    cg_say("standard output: cannot write: %s", strerror(errno));
     return CG_EXIT_IO;
 }
 
@@ -33,9 +28,10 @@ static int unknown_command(const char *name)
         suggest_offer(&best, commands[i]->name);
     const char *what = name[0] == '-' ? "option" : "command";
     if (best.word)
-        fprintf(stderr, "cg-analyze: unknown %s '%s': did you mean '%s'?\n\n", what, name, best.word);
+        cg_say("unknown %s '%s': did you mean '%s'?", what, name, best.word);
     else
-        fprintf(stderr, "cg-analyze: unknown %s '%s'\n\n", what, name);
+        cg_say("unknown %s '%s'", what, name);
+    fputc('\n', stderr);
     help_all(stderr);
     return CG_EXIT_USAGE;
 }
@@ -43,7 +39,7 @@ static int unknown_command(const char *name)
 static int run_help(int argc, char **argv)
 {
     if (argc > 1) {
-        fprintf(stderr, "cg-analyze: help: unexpected argument '%s': give one command\n", argv[1]);
+        cg_say("help: unexpected argument '%s': give one command", argv[1]);
         return CG_EXIT_USAGE;
     }
     if (argc == 0) {
@@ -56,6 +52,14 @@ static int run_help(int argc, char **argv)
     return finish_stdout();
 }
 
+static int limit_vectors(struct cg_error *error)
+{
+    const char *widest = getenv("CG_ANALYZE_VECTORS");
+    if (!widest || !*widest || trace_limit_vectors(widest)) return CG_EXIT_DONE;
+    return cg_fail(error, CG_EXIT_USAGE, "CG_ANALYZE_VECTORS is '%s': expected portable, avx2 or avx512",
+                   widest);
+}
+
 static int run_command(const struct command *command, int argc, char **argv)
 {
     struct arguments arguments;
@@ -66,8 +70,9 @@ static int run_command(const struct command *command, int argc, char **argv)
         help_command(stdout, command);
         status = finish_stdout();
     } else {
+        if (status == CG_EXIT_DONE) status = limit_vectors(&error);
         if (status == CG_EXIT_DONE) status = command->run(&arguments, &error);
-        if (status != CG_EXIT_DONE) complain(&error);
+        if (status != CG_EXIT_DONE) cg_say("%s", error.message);
     }
     arguments_free(&arguments);
     return status;
@@ -83,21 +88,11 @@ static void keep_memory(void)
     mallopt(M_ARENA_MAX, 1);
 }
 
-static bool limit_vectors(void)
-{
-    const char *widest = getenv("CG_ANALYZE_VECTORS");
-
-    if (!widest || !*widest || trace_limit_vectors(widest)) return true;
-    fprintf(stderr, "cg-analyze: CG_ANALYZE_VECTORS is '%s': expected portable, avx2 or avx512\n", widest);
-    return false;
-}
-
 int main(int argc, char **argv)
 {
     keep_memory();
     output_setup();
     bus_error_setup();
-    if (!limit_vectors()) return CG_EXIT_USAGE;
     if (argc < 2) {
         help_all(stderr);
         return CG_EXIT_USAGE;

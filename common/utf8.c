@@ -74,6 +74,14 @@ bool utf8_blank(const char *bytes, size_t length)
     return at == length;
 }
 
+void utf8_no_controls(char *text)
+{
+    for (unsigned char *at = (unsigned char *)text; *at; at++) {
+        if (*at < 0x20 || *at == 0x7F) *at = '?';
+        if (*at == 0xC2 && at[1] >= 0x80 && at[1] < 0xA0) at[0] = at[1] = '?';
+    }
+}
+
 unsigned utf8_encode(uint32_t code, char out[4])
 {
     if (code < 0x80) {

@@ -23,6 +23,10 @@ void utf8_trim(const char **bytes, size_t *length);
 /* Nothing but White_Space, or empty. */
 bool utf8_blank(const char *bytes, size_t length);
 
+/* Puts '?' in place of every byte of a control (U+0000 to U+001F, U+007F to U+009F) up to the NUL: a line for a
+ * terminal stays one, and sends it no escape sequences. */
+void utf8_no_controls(char *text);
+
 /* Writes a code point (not a surrogate, at most U+10FFFF); returns its 1 to 4 bytes. */
 unsigned utf8_encode(uint32_t code, char out[4]);
 

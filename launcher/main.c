@@ -4,17 +4,19 @@
 #include <string.h>
 
 #include "common/suggest.h"
+#include "common/utf8.h"
 #include "launcher/launcher.h"
 
 int complain(int status, const char *format, ...)
 {
+    char line[2 * PATH_MAX];
     va_list arguments;
 
-    fputs("cgtrace: ", stderr);
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
+    utf8_no_controls(line);
+    fprintf(stderr, "cgtrace: %s\n", line);
     return status;
 }
 

@@ -154,15 +154,13 @@ static int tell(const struct arguments *arguments, const struct exported *made, 
     struct document document = {.order = DOC_DECLARED, .emit = emit, .object = made};
     struct arguments to_stdout = *arguments;
     for (const char *const *loss = made->format->losses; *loss; loss++)
-        fprintf(stderr, "cg-analyze: %s: %s\n", made->format->name, *loss);
+        cg_say("%s: %s", made->format->name, *loss);
     if (made->job.left_out)
-        fprintf(stderr, "cg-analyze: %s: %" PRIu64 " records are left out\n", made->format->name,
-                made->job.left_out);
+        cg_say("%s: %" PRIu64 " records are left out", made->format->name, made->job.left_out);
     if (made->input->suspects.count)
-        fprintf(stderr,
-                "cg-analyze: %s: %zu records that cannot be true are in it as they are: see query --kind "
-                "suspects\n",
-                made->format->name, made->input->suspects.count);
+        cg_say("%s: %zu records that cannot be true are in it as they are: see query --kind "
+               "suspects",
+               made->format->name, made->input->suspects.count);
     /* The export itself went to standard output: nothing may follow it there. */
     if (output_is_stdout(made->path)) return 0;
     for (size_t i = 0; i < arguments->command->option_count; i++)

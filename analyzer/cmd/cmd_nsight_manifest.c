@@ -135,8 +135,7 @@ static int make(const struct arguments *arguments, const char *path, const struc
     int status = take_options(arguments, &made, error);
     if (status == 0) status = nsight_manifest_make(arguments->input, trace, &made, error);
     if (status == 0 && !made.raw_report.path.bytes)
-        fprintf(stderr, "cg-analyze: %s: no raw report (.nsys-rep): the evidence cannot become bound\n",
-                arguments->input);
+        cg_say("%s: no raw report (.nsys-rep): the evidence cannot become bound", arguments->input);
     if (status == 0) status = write_manifest(path, &made, error);
     gpu_free(&made);
     return status == 0 ? show(arguments, path, trace, error) : status;

@@ -101,8 +101,8 @@ static int require_published(const char *manifest, const struct campaign *campai
     for (size_t i = 0; i < campaign->count; i++) {
         const struct campaign_capture *capture = &campaign->captures[i];
         if (capture->state == CAMPAIGN_PUBLISHED) continue;
-        fprintf(stderr, "cg-analyze: step %llu (%s): %s\n", (unsigned long long)capture->capture_step,
-                capture->bundle, campaign_state_name(capture->state));
+        cg_say("step %llu (%s): %s", (unsigned long long)capture->capture_step, capture->bundle,
+               campaign_state_name(capture->state));
         wanting++;
     }
     return wanting ? cg_fail(error, CG_EXIT_CONDITION, "%s: %zu of %zu planned captures are not published",

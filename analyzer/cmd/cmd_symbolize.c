@@ -1,6 +1,5 @@
 /* symbolize: functions and lines of the source for the stacks of a trace. A command beyond the format's. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "analyzer/cmd/commands.h"
 #include "analyzer/cmd/output.h"
@@ -8,14 +7,12 @@
 
 static void tell(const struct symbolize_report *report)
 {
-    fprintf(stderr,
-            "cg-analyze: %" PRIu64 " frames: %" PRIu64 " with a line, %" PRIu64 " with a function alone\n",
-            report->frames, report->with_lines, report->with_names);
+    cg_say("%" PRIu64 " frames: %" PRIu64 " with a line, %" PRIu64 " with a function alone", report->frames,
+           report->with_lines, report->with_names);
     for (uint64_t i = 0; i < report->modules_without && i < SYMBOLIZE_MODULES_MAX; i++)
-        fprintf(stderr, "cg-analyze: no debug information: %s\n", report->without[i]);
+        cg_say("no debug information: %s", report->without[i]);
     if (report->modules_without > SYMBOLIZE_MODULES_MAX)
-        fprintf(stderr, "cg-analyze: and %" PRIu64 " more\n",
-                report->modules_without - SYMBOLIZE_MODULES_MAX);
+        cg_say("and %" PRIu64 " more", report->modules_without - SYMBOLIZE_MODULES_MAX);
 }
 
 static int run(const struct arguments *arguments, struct cg_error *error)

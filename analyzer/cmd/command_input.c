@@ -151,9 +151,7 @@ int command_input_raw(const char *path, char **trace_path, struct cg_error *erro
     } else {
         char *parent = parent_of(path);
         if (parent && entry_mode(parent, "bundle.json"))
-            fprintf(stderr,
-                    "cg-analyze: %s: a file of the bundle %s, taken alone: none of its GPU evidence\n", path,
-                    parent);
+            cg_say("%s: a file of the bundle %s, taken alone: none of its GPU evidence", path, parent);
         free(parent);
         *trace_path = strdup(path);
     }
@@ -211,7 +209,7 @@ static int find_newest(char **path, struct cg_error *error)
     closedir(directory);
     if (!newest[0])
         return cg_fail(error, CG_EXIT_USAGE, "INPUT is missing, and there is no trace in this directory");
-    fprintf(stderr, "cg-analyze: reading %s, the newest trace here\n", newest);
+    cg_say("reading %s, the newest trace here", newest);
     *path = strdup(newest);
     return *path ? 0 : cg_out_of_memory(error);
 }
@@ -290,8 +288,7 @@ static int load_trace(const struct command_input *input, const struct cg_load_op
         (*trace)->threads = options->threads;
         return 0;
     case INDEX_REFUSED:
-        fprintf(stderr, "cg-analyze: %s" INDEX_SUFFIX ": not used: %s; `cg-analyze index` makes it anew\n",
-                path, why);
+        cg_say("%s" INDEX_SUFFIX ": not used: %s; `cg-analyze index` makes it anew", path, why);
         break;
     case INDEX_NONE:
         break;

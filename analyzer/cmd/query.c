@@ -1,7 +1,6 @@
 /* What the kinds of query share: the table, filters, pages. */
 #include "analyzer/cmd/query.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/suggest.h"
@@ -134,8 +133,7 @@ void query_suggest(const struct query *query)
     struct cg_text nearest = suggestion(query);
     char shown[TEXT_NAME_SIZE];
     if (nearest.bytes)
-        fprintf(stderr, "cg-analyze: no row is named '%s': did you mean '%s'?\n", query->label,
-                text_name(nearest, shown));
+        cg_say("no row is named '%s': did you mean '%s'?", query->label, text_name(nearest, shown));
 }
 
 void page_displayed(struct json_doc *doc, const void *object)

@@ -66,8 +66,7 @@ int recovered_input_make(const char *capture, char **trace_path, struct cg_error
                        strerror(errno));
     status = recover_trace(capture, *trace_path, true, &report, error);
     if (status == 0)
-        fprintf(stderr, "cg-analyze: %s: recovered: %s; `cg-analyze recover` keeps the trace\n", capture,
-                report.reason);
+        cg_say("%s: recovered: %s; `cg-analyze recover` keeps the trace", capture, report.reason);
     return status;
 }
 

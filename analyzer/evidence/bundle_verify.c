@@ -262,7 +262,7 @@ static int check_files(const struct check *check, struct cg_error *error)
     for (size_t i = 0; i < bundle->count; i++) {
         struct cg_error further;
         int now = check_file(check, &bundle->files[i], status == 0 ? error : &further);
-        if (now != 0 && status != 0) fprintf(stderr, "cg-analyze: %s\n", further.message);
+        if (now != 0 && status != 0) cg_say("%s", further.message);
         if (status == 0) status = now;
         if (__builtin_add_overflow(bundle->bytes_verified, bundle->files[i].bytes, &bundle->bytes_verified) &&
             status == 0)

@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "analyzer/evidence/bundle.h"
@@ -15,14 +14,13 @@ static int add_file(struct nsight *nsight, const char *dir, struct cg_text name,
 
     if (strcmp(name.bytes, NSIGHT_MANIFEST) == 0) return 0;
     if (!bundle_path_safe(name.bytes)) {
-        fprintf(stderr, "cg-analyze: %s/%s: left out, its name is not one for a manifest\n", dir, name.bytes);
+        cg_say("%s/%s: left out, its name is not one for a manifest", dir, name.bytes);
         return 0;
     }
     int fault = nsight_hash(nsight, name, &size, hex);
     if (fault) return cg_fail(error, CG_EXIT_IO, "%s/%s: %s", dir, name.bytes, strerror(fault));
     struct gpu_artifacts *artifacts = &made->manifest.artifacts;
-    if (!nsight_add_artifact(nsight, artifacts, name, size, hex))
-        return cg_out_of_memory(error);
+    if (!nsight_add_artifact(nsight, artifacts, name, size, hex)) return cg_out_of_memory(error);
     if (nsight_raw_report(name) && !made->raw_report.path.bytes)
         made->raw_report = artifacts->at[artifacts->count - 1];
     return 0;
@@ -39,7 +37,7 @@ static int add_files(const char *dir, struct gpu_evidence *made, struct cg_error
         status = add_file(&nsight, dir, nsight.files.at[i], error);
     if (status == 0 && nsight.no_memory) status = cg_out_of_memory(error);
     for (size_t i = 0; status == 0 && i < made->diagnostics.count; i++)
-        fprintf(stderr, "cg-analyze: %s: %s\n", dir, made->diagnostics.at[i].bytes);
+        cg_say("%s: %s", dir, made->diagnostics.at[i].bytes);
     nsight_release(&nsight);
     return status;
 }

@@ -210,7 +210,10 @@ struct cg_error {
 int cg_fail(struct cg_error *error, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same for memory that is short; returns CG_EXIT_IO. */
+/* Says something on standard error: one line, its controls as '?'. */
+void cg_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same as cg_fail() for memory that is short; returns CG_EXIT_IO. */
 int cg_out_of_memory(struct cg_error *error);
 #ifdef __clang_analyzer__ /* sees one file at a time, and would take what they return for one that may be 0  \
                            */
