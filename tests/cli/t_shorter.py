@@ -34,7 +34,7 @@ def cut(name, words, size, content, mask):
         time.sleep(random.random() * 0.05)
         os.truncate(name, random.choice(size))
         out, err = process.communicate(timeout=60)
-        if process.returncode not in (0, 3, 5) or err.count(b'\n') > (process.returncode != 0):
+        if process.returncode not in (0, 3, 5) or err.count(b'\n') > 1:
             return f'run {i}: status {process.returncode}, {err!r:.300}'
     return None
 
