@@ -155,8 +155,11 @@ install: installable $(INSTALL_TARGETS)
 uninstall: $(UNINSTALL_TARGETS)
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/cg-analyze bin/cgtrace lib/libcgtrace.so lib/libcgtrace.so.$(ABI) lib/libcgtrace.so.$(VERSION) include/cgtrace.h)
 	$(tell_loader)
-# BUILD=build-NAME is what other builds are called (.gitignore).
+# The builds that go by these names, and the one that BUILD names: when it is one (its flags tell), and nothing that we stand in.
 clean:
-	rm -rf build build-*/
+	$(if $(filter $(patsubst %/,%,$(abspath $(BUILD)))/%,$(CURDIR)/.),$(error clean: BUILD is '$(BUILD)', which holds the sources))
+	rm -rf build build-asan build-clang build-tsan build-ub
+	@[ ! -e '$(BUILD)' ] || [ -e '$(BUILD)/flags' ] || { echo "clean: $(BUILD) is kept: it has no file 'flags', as every build has" >&2; exit 1; }
+	rm -rf '$(BUILD)'
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

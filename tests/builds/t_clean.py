@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make clean: every folder that a build may have made, and nothing else."""
+"""make clean: the builds of known names and the one that BUILD names, and nothing else."""
 import os
 import subprocess
 import sys
@@ -10,14 +10,27 @@ ROOT = os.path.abspath(os.path.join(HERE, '..', '..'))
 sys.path.insert(0, os.path.join(HERE, '..', 'tools'))
 import tap  # noqa: E402
 
-MADE = ['build', 'build-asan', 'build-clang', 'build-tsan', 'build-ub']
-KEPT = ['build-notes', 'builds', 'src']
+NAMED = ['build', 'build-asan', 'build-clang', 'build-tsan', 'build-ub']
+KEPT = ['build-tools', 'builds', 'mine', 'src']
+
+
+def clean(folder, *words):
+    """(status, what is left) of make clean there, and what it says."""
+    env = {k: v for k, v in os.environ.items() if k not in ('BUILD', 'MAKEFLAGS', 'MAKELEVEL', 'MFLAGS')}
+    done = subprocess.run(['make', '-s', '-C', folder, '-f', f'{ROOT}/Makefile', 'clean', *words], env=env, capture_output=True, text=True)
+    return (done.returncode, sorted(os.listdir(folder))), done.stderr
+
 
 with tempfile.TemporaryDirectory() as folder:
-    for name in MADE + KEPT[1:]:
+    for name in [*NAMED, *KEPT, 'out']:
         os.makedirs(f'{folder}/{name}/within')
-    open(f'{folder}/{KEPT[0]}', 'w', encoding='utf-8').close()
-    env = {k: v for k, v in os.environ.items() if k not in ('MAKEFLAGS', 'MAKELEVEL', 'MFLAGS')}
-    done = subprocess.run(['make', '-s', '-C', folder, '-f', f'{ROOT}/Makefile', 'clean'], env=env, capture_output=True, text=True)
-    tap.equal((done.returncode, sorted(os.listdir(folder))), (0, KEPT), 'make clean: builds are gone, the rest is there')
+    open(f'{folder}/out/flags', 'w', encoding='utf-8').close()
+    tap.equal(clean(folder)[0], (0, [*KEPT[:3], 'out', 'src']), 'make clean: the builds of known names are gone, the rest is there')
+    tap.equal(clean(folder, 'BUILD=mine')[0], (2, [*KEPT[:3], 'out', 'src']), 'BUILD names a folder that is no build: it stays')
+    for place in ('.', '..', f'{folder}/', ''):  # `..` is the temporary folder
+        (status, left), said = clean(f'{folder}/src', f'BUILD={place}')
+        tap.ok(status == 2 and left == ['within'] and f"BUILD is '{place}', which holds the sources" in said, f"BUILD='{place}' is refused", said)
+    os.makedirs(f'{folder}/build-asan')
+    tap.equal(clean(folder, 'BUILD=out')[0], (0, KEPT), 'BUILD names a build: it is gone, too')
+    tap.equal(clean(folder, 'BUILD=out')[0], (0, KEPT), 'one that is not there')
 tap.done()
