@@ -19,8 +19,38 @@ struct plane_array {
 };
 typedef bool plane_visitor(void *context, const struct plane_array *array);
 
+#define STRUCTS(T)                                                                                           \
+    T(struct health_issue, 4 * sizeof(uint32_t) + sizeof(uint64_t))                                          \
+    T(struct timing_span, 4 * sizeof(uint32_t) + 2 * sizeof(struct cg_list) + 2 * sizeof(uint64_t))          \
+    T(struct timing_clock, 2 * sizeof(cg_str) + 2 * sizeof(uint64_t))                                        \
+    T(struct lifetime, 2 * sizeof(uint32_t) + sizeof(struct cg_list))                                        \
+    T(struct memory_device, sizeof(cg_str) + sizeof(bool) + 3 + 5 * sizeof(uint64_t))                        \
+    T(struct physical_device, sizeof(cg_str) + 4 * sizeof(bool) + 12 * sizeof(uint64_t))
+STRUCTS(INDEX_ASSERT)
 #define VISIT(name, array, count)                                                                            \
-    (going = going && visit(context, &(struct plane_array){name, &(array), sizeof *(array), count}))
+    (going = going && visit(context, &(struct plane_array){name, &(array),                                   \
+                                                           INDEX_ELEMENT_SIZE(array, STRUCTS), count}))
+
+/* What is stored beside the arrays, and what that consists of. */
+#define PLANES(T)                                                                                            \
+    T(struct health, 2 * sizeof(bool) + sizeof(uint16_t) + sizeof(uint32_t) + sizeof(void *) +               \
+                         sizeof(size_t) + sizeof(struct health_coverage))                                    \
+    T(struct timing,                                                                                         \
+      sizeof(enum cg_value_COVERAGE) + sizeof(uint32_t) + 3 * sizeof(void *) + 2 * sizeof(size_t))           \
+    T(struct logical_memory,                                                                                 \
+      4 * sizeof(bool) + sizeof(uint32_t) + 6 * sizeof(uint64_t) + 5 * sizeof(void *) + 2 * sizeof(size_t))  \
+    T(struct physical_memory, sizeof(bool) + 7 + 2 * sizeof(void *) + sizeof(size_t))                        \
+    T(struct node_memory, 7 * sizeof(void *))                                                                \
+    T(struct host_cost, sizeof(uint32_t) + sizeof(enum host_scope) + 4 * sizeof(uint64_t))                   \
+    T(struct device_cost, 2 * sizeof(uint32_t))                                                              \
+    T(struct graph,                                                                                          \
+      4 * sizeof(uint32_t) + 5 * sizeof(void *) + sizeof(struct node_memory) +                               \
+          GRAPH_SUMMARY_ROWS * (sizeof(struct host_cost) + sizeof(struct device_cost) + sizeof(uint32_t)) +  \
+          4 * sizeof(size_t))                                                                                \
+    T(struct evidence_planes, sizeof(struct health) + sizeof(struct timing) +                                \
+                                  sizeof(struct logical_memory) + sizeof(struct physical_memory) +           \
+                                  sizeof(struct graph) + 4 * sizeof(uint64_t))
+PLANES(INDEX_ASSERT)
 
 /* Calls visit for each, until it answers false. */
 static bool walk(const struct cg_trace *trace, struct evidence_planes *planes, plane_visitor *visit,

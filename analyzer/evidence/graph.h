@@ -40,10 +40,10 @@ struct device_cost {
 struct graph {
     uint32_t span_count, op_count;
     uint32_t tensor_node_count; /* distinct ids */
+    uint32_t measured;          /* row of the measured span */
     uint64_t *effective_ns;     /* by span: effective duration (1.3) */
     uint64_t *self_ns;          /* by span: self time (1.4) */
     struct node_memory memory;
-    uint32_t measured; /* row of the measured span */
 
     struct host_cost host[GRAPH_SUMMARY_ROWS];
     struct device_cost device[GRAPH_SUMMARY_ROWS];

@@ -1,7 +1,10 @@
 /* The derived planes: pure functions from a trace to results. No I/O; a result keeps pointers into nothing
  * but itself, and names strings by their numbers in the trace it was made from.
  *
- * Every *_make() returns false only when memory is short; *_free() takes a zeroed or made result. */
+ * Every *_make() returns false only when memory is short; *_free() takes a zeroed or made result.
+ *
+ * Results that an index holds have no padding, but a member `unused`: so whoever fills one in sets every
+ * byte, and the file is the same each time (evidence/evidence_index.c asserts it). */
 #ifndef CGTRACE_ANALYZER_PLANES_PLANES_H
 #define CGTRACE_ANALYZER_PLANES_PLANES_H
 
@@ -19,6 +22,7 @@ struct health_issue {
     uint16_t detail;  /* which of the code's causes; see health_codes.h */
     cg_str subject;   /* the ids that the message names; CG_ABSENT when the code has none */
     cg_str object;
+    uint32_t unused;
     uint64_t number; /* the count that the message states, or 0 */
 };
 
@@ -42,11 +46,12 @@ struct health_coverage {
 struct health {
     bool structurally_valid;
     bool capture_complete;
+    uint16_t unused;
+    /* Row of the issue gradient_contract_invalid, whose message says why; CG_NONE when there is none. */
+    uint32_t gradient_contract_fault;
     struct health_issue *issues; /* in emission order */
     size_t issue_count;
     struct health_coverage coverage;
-    /* Row of the issue gradient_contract_invalid, whose message says why; CG_NONE when there is none. */
-    uint32_t gradient_contract_fault;
 };
 bool health_make(const struct cg_trace *trace, struct health *health);
 /* The same, quicker by what the logical memory of the trace (with all its rows) says already. */
@@ -82,6 +87,7 @@ struct trace_summary {
 struct timing_span {
     cg_str span_id, device, clock_id;
     struct cg_list backends, streams; /* into timing.strings, byte order */
+    uint32_t unused;
     uint64_t interval_count, busy_ns;
 };
 struct timing_clock {
@@ -90,6 +96,7 @@ struct timing_clock {
 };
 struct timing {
     enum cg_value_COVERAGE device_coverage;
+    uint32_t unused;
     struct timing_span *spans; /* byte order of span id, device, clock */
     size_t span_count;
     struct timing_clock *clocks; /* byte order of device, clock */
@@ -116,16 +123,18 @@ struct live_bytes {
 };
 struct memory_device {
     cg_str device;
-    uint64_t storage_allocation_count, matched_storage_free_count, total_allocated_bytes;
     bool peak_known;
+    uint8_t unused[3];
+    uint64_t storage_allocation_count, matched_storage_free_count, total_allocated_bytes;
     uint64_t peak_live_bytes, peak_timestamp_ns;
 };
 struct logical_memory {
     bool present;
-    uint64_t storage_allocation_count, matched_storage_free_count, total_allocated_bytes;
     bool peak_known;
     bool frees_alike; /* each record that frees a storage has the bytes of the one that allocated it */
     bool unnamed;     /* no record that allocates a storage names an operation */
+    uint32_t unused;
+    uint64_t storage_allocation_count, matched_storage_free_count, total_allocated_bytes;
     uint64_t peak_live_bytes, peak_timestamp_ns;
     uint64_t point_count;       /* distinct timestamps */
     struct lifetime *lifetimes; /* order of doc/spec/planes.md 3.4 */
@@ -140,13 +149,14 @@ struct logical_memory {
 };
 struct physical_device {
     cg_str device;
-    uint64_t sample_count, used_sample_count, free_sample_count, reserved_sample_count, capacity_sample_count;
     bool used_known, reserved_known, free_known, capacity_known;
+    uint64_t sample_count, used_sample_count, free_sample_count, reserved_sample_count, capacity_sample_count;
     uint64_t peak_used_bytes, peak_used_ns, peak_reserved_bytes, peak_reserved_ns, minimum_free_bytes,
         minimum_free_ns, maximum_capacity_bytes;
 };
 struct physical_memory {
     bool present;
+    uint8_t unused[7];
     uint32_t *order; /* rows of trace->device_memory by (time, device, file order) */
     struct physical_device *devices;
     size_t device_count;

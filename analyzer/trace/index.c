@@ -75,12 +75,17 @@ bool trace_index_add(const struct cg_trace *trace, struct trace_index_copy *copy
     struct cg_trace *mutable =
         (struct cg_trace *)(uintptr_t)trace; /* the walk may write, add_slot() does not */
 
-    *copy = (struct trace_index_copy){.trace = *trace,
-                                      .strings = malloc(sizeof *copy->strings),
-                                      .stacks = trace->stacks ? malloc(sizeof *copy->stacks) : NULL};
+    /* Their padding is zero, since calloc() made them and they are filled in member by member: with memcpy()
+     * it stays so, as it need not with an assignment. */
+    memcpy(&copy->trace, trace, sizeof copy->trace);
+    copy->strings = malloc(sizeof *copy->strings);
+    copy->stacks = trace->stacks ? malloc(sizeof *copy->stacks) : NULL;
     if (!copy->strings || (trace->stacks && !copy->stacks)) return false;
-    *copy->strings = *trace->strings;
-    if (copy->stacks) *copy->stacks = *trace->stacks;
+    memcpy(copy->strings, trace->strings, sizeof *copy->strings);
+    if (copy->stacks) {
+        memcpy(copy->stacks, trace->stacks, sizeof *copy->stacks);
+        copy->stacks->frame_slots = NULL; /* for reading a trace only */
+    }
     copy->trace.strings = copy->strings;
     copy->trace.stacks = copy->stacks;
     index_walk(&copy->trace, forget_slot, NULL);

@@ -11,7 +11,7 @@
 #include <xxhash.h>
 
 static const char magic[8] = {'c', 'g', 't', 'r', 'i', 'n', 'd', 'x'};
-enum { VERSION = 3, ALIGN = 64, ARRAYS_MAX = 4096 };
+enum { VERSION = 4, ALIGN = 64, ARRAYS_MAX = 4096 };
 #define BYTE_ORDER_MARK UINT64_C(0x0102030405060708)
 
 struct header {

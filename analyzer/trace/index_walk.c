@@ -33,6 +33,20 @@ uint64_t trace_index_layout(void)
 
 /* ---- the walk ---- */
 
+#define STRUCTS(T)                                                                                           \
+    T(char, 1)                                                                                               \
+    T(double, 8)                                                                                             \
+    T(struct cg_list, 2 * sizeof(uint32_t))                                                                  \
+    T(struct cg_pair, 2 * sizeof(cg_str))                                                                    \
+    T(struct CG_OBJECT_GRADIENT_ENTRY, 3 * sizeof(cg_str))                                                   \
+    T(struct CG_OBJECT_GRADIENT_FAMILY,                                                                      \
+      sizeof(cg_str) + sizeof(enum cg_value_EXPECTATION) + sizeof(uint64_t))                                 \
+    T(struct stack, sizeof(cg_str) + sizeof(bool) + 3 + sizeof(struct cg_list))                              \
+    T(struct cg_frame, 3 * sizeof(cg_str) + 3 * sizeof(uint32_t) + sizeof(uint64_t))                         \
+    T(struct cg_source, 3 * sizeof(cg_str) + sizeof(uint32_t))
+STRUCTS(INDEX_ASSERT)
+#define ELEMENT_SIZE(array) INDEX_ELEMENT_SIZE(array, STRUCTS)
+
 struct walk {
     index_visitor *visit;
     void *context;
@@ -56,7 +70,7 @@ static void visit(struct walk *walk, const char *name, const char *more, void *a
 }
 
 #define SLOT(name, more, check, most)                                                                        \
-    visit(walk, #name, #more, &columns->name##more, sizeof *columns->name##more, check, most);
+    visit(walk, #name, #more, &columns->name##more, ELEMENT_SIZE(columns->name##more), check, most);
 #define SLOTS_STR(name, argument)                            SLOT(name, , INDEX_REQUIRED_STRING, 0)
 #define SLOTS_OPT_STR(name, argument)                        SLOT(name, , INDEX_STRING, 0)
 #define SLOTS_U64(name, argument)                            SLOT(name, , INDEX_ANY, 0)
@@ -88,7 +102,7 @@ static void one(struct walk *walk, const char *name, void *at, size_t element, s
     walk->rows = count;
     visit(walk, name, "", at, element, check, 0);
 }
-#define ONE(name, array, count, check) one(walk, name, &(array), sizeof *(array), count, check)
+#define ONE(name, array, count, check) one(walk, name, &(array), ELEMENT_SIZE(array), count, check)
 
 static void walk_rest(struct walk *walk, struct cg_trace *trace)
 {

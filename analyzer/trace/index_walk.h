@@ -24,6 +24,17 @@ struct index_slot {
     uint8_t most;
     bool extra; /* of a field beyond the format */
 };
+
+/* An index holds structs as they stand in memory. Were there padding in one, bytes that nobody set would get
+ * into the file, and two indexes of a trace would differ. So each file that stores arrays has a table of the
+ * structs that they consist of, T(type, sum of the sizes of its members); one that is not there, or has
+ * padding, does not compile. */
+#define INDEX_ASSERT(type, sum)  _Static_assert(sizeof(type) == (sum), #type " has no padding");
+#define INDEX_ELEMENT(type, sum) , type : sizeof(type)
+/* The size of an element of an array. */
+#define INDEX_ELEMENT_SIZE(array, STRUCTS)                                                                   \
+    _Generic(*(array), uint8_t : 1, uint32_t : 4, uint64_t : 8 STRUCTS(INDEX_ELEMENT))
+
 /* False ends the walk. */
 typedef bool index_visitor(void *context, const struct index_slot *slot);
 

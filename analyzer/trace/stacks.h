@@ -7,6 +7,7 @@
 struct stack {
     cg_str id;
     bool truncated;
+    uint8_t unused[3];     /* no padding: index_walk.h */
     struct cg_list frames; /* into frame_pool; count 0: not given yet */
 };
 

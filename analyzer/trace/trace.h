@@ -296,6 +296,7 @@ struct cg_frame {
     cg_str symbol;   /* dynamic symbol, mangled; CG_ABSENT: none */
     uint32_t source_count;
     uint32_t source_first; /* into trace_frame_source() */
+    uint32_t unused;       /* no padding: index_walk.h */
     uint64_t offset;       /* return address in the module's file addresses: the call stands before it */
 };
 

@@ -64,6 +64,12 @@ def captured():
     return folder('capture/t.jsonl.cgt')
 
 
+def copies(traces):
+    """Copies, for what is written beside a trace."""
+    os.makedirs(folder('copies'))
+    return [shutil.copy(path, folder('copies')) for path in traces]
+
+
 def formats():
     with open(f'{ROOT}/analyzer/export/formats.def', encoding='utf-8') as file:
         return [name.replace('_', '-') for name in re.findall(r'^FORMAT\((\w+)\)', file.read(), re.M)]
@@ -79,6 +85,8 @@ def main():
     bundle = bundles([FULL])[0]
     compare = ['compare', '--unverified-traces', '--structure', '--baseline', *cohorts[0], '--candidate', *cohorts[1]]
     check('traces, taken and refused', [['import', path] for path in (TRACES if ALL else TRACES[1:160:80])])
+    stacks = f'{ROOT}/tests/fuzz/corpus/trace/faults.jsonl'
+    check('indexes', [['index', path] for path in copies([*(good[::8] if ALL else [FULL]), stacks])])
     check('bundles', [['report', path, '--bundle', 'OUT'] for path in (good[::8] if ALL else [FULL])] + [['verify', '--semantic', bundle]] +
           ([['overview', bundle], ['series', bundle], ['view', bundle, '-o', 'OUT']] if ALL else []))
     check('pages', [['view', path, '-o', 'OUT'] for path in (good[::8] if ALL else [FULL])])
@@ -87,7 +95,7 @@ def main():
                       for name in (formats() if ALL else ['perfetto'])])
     check('comparisons', [compare] + ([[*compare, '--min-effect', '1'], ['compare', '--baseline', bundle, '--candidate', bundle]] if ALL else []))
     check('capture files', [['recover', captured(), '-o', 'OUT']])
-    check('call stacks', [['symbolize', f'{ROOT}/tests/fuzz/corpus/trace/faults.jsonl', '-o', 'OUT']])
+    check('call stacks', [['symbolize', stacks, '-o', 'OUT']])
 
 
 main()

@@ -77,6 +77,17 @@ def all_commands(folder, path):
     ok(open(f'{folder}/a.html', 'rb').read() == open(f'{folder}/b.html', 'rb').read(), 'the page is the same')
 
 
+def same_bytes(path):
+    """No byte of it that nothing set, and none that says where in memory something stood."""
+    indexes = []
+    for fill in (1, 255):  # what malloc() gives is filled with; addresses are others in each process
+        equal(run('index', path, env={'MALLOC_PERTURB_': str(fill)})[0], 0, 'an index is made')
+        with open(path + '.cgx', 'rb') as file:
+            indexes.append(file.read())
+    different = [i for i, (a, b) in enumerate(zip(*indexes)) if a != b]
+    ok(len(indexes[0]) == len(indexes[1]) and not different, 'an index made again has the same bytes', different[:20])
+
+
 def not_used(path, words, name, kind='memory'):
     """A query answers from the trace, and says why the index is left."""
     plain = run('query', path, '--kind', kind, '--no-index')
@@ -217,6 +228,7 @@ def main():
         made = document('index', path)
         equal((made['schema'], made['trace'], made['index'], made['trace_bytes'], made['index_bytes'], made['times_tell_changes']),
               ('cgtrace/index/1', path, path + '.cgx', os.path.getsize(path), os.path.getsize(path + '.cgx'), True), 'what is made')
+        same_bytes(path)
         all_commands(folder, path)
         stale(folder)
         copied(folder, path)
