@@ -21,15 +21,6 @@
 static bool not_in_memory, reads_fail;
 static int windows; /* looks whether one can be had that said yes */
 
-ssize_t pread(int fd, void *to, size_t size, off_t at)
-{
-    if (reads_fail) {
-        errno = EIO;
-        return -1;
-    }
-    return syscall(SYS_pread64, fd, to, size, at);
-}
-
 /* Files of memfd_create() cannot tell. */
 ssize_t preadv2(int fd, const struct iovec *to, int count, off_t at, int flags)
 {
@@ -75,19 +66,34 @@ static struct happening {
     int at;        /* the look for the last line of a block, counted: */
     off_t shorter; /* what the file has from then on; -1: it stays */
     bool fail_then;
-    const char *was; /* and has again before anybody looks at it as a whole; NULL: it stays so */
+    const char *was; /* and has again when it is read; NULL: it stays so */
     size_t length;
 } happening;
 static int fd_of_happening;
 static atomic_int looks;
 
+static void make_whole(void)
+{
+    if (happening.was && looks > happening.at &&
+        pwrite(fd_of_happening, happening.was, happening.length, 0) != (ssize_t)happening.length)
+        abort();
+}
+
+ssize_t pread(int fd, void *to, size_t size, off_t at)
+{
+    make_whole();
+    if (reads_fail) {
+        errno = EIO;
+        return -1;
+    }
+    return syscall(SYS_pread64, fd, to, size, at);
+}
+
 /* Files are as old as those of users. */
 int fstat(int fd, struct stat *status)
 {
     enum { AGE_S = 10 };
-    if (happening.was && looks > happening.at &&
-        pwrite(fd_of_happening, happening.was, happening.length, 0) != (ssize_t)happening.length)
-        abort();
+    make_whole();
     int answer = fstatat(fd, "", status, AT_EMPTY_PATH);
     status->st_ctim.tv_sec -= AGE_S;
     return answer;
