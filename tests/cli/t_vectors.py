@@ -9,19 +9,20 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cli import ROOT, Folder, complete, done, end, equal, interval, memory, ok, op, region, run, start, text  # noqa: E402
 
 WIDTHS = ('portable', 'avx2', 'avx512')
+BLOCK = 256 << 10  # of the first one every line is parsed; behind it those that are like earlier ones are held against these
 folder = Folder()
 
 
-def answers(path):
+def answers(path, *words):
     """The answer, and those of the widths that differ from it."""
-    first, *more = (run('import', path, env={'CG_ANALYZE_VECTORS': width}) for width in WIDTHS)
+    first, *more = (run('import', path, *words, env={'CG_ANALYZE_VECTORS': width}) for width in WIDTHS)
     return first, [(path, width, answer, first) for width, answer in zip(WIDTHS[1:], more) if answer != first]
 
 
 # Lines that are alike but for their numbers and names, as recorders write them: what wide vectors compare with earlier ones.
 records = []
-for i in range(400):
-    now = 100 + 2 * i
+for i in range(2100):
+    now = 100 + i // 5 * 2
     records += [start(f's{i}', 'm', f'layer.{i % 9}', now), op(f's{i}', f'op{i % 7}', now, 1, shape=[i % 90, 4], inputs=[f't{i % 50}']),
                 memory('alloc', now, f'{i}', 64 * (i % 9 + 1), f's{i}', shape=[i % 61, 3]), interval(f's{i}', now, 2), end(f's{i}', 2)]
 whole = text(region(*records, terminal=complete(1500))).encode()
@@ -30,18 +31,23 @@ for path in sorted(glob.glob(os.path.join(ROOT, 'tests', 'conformance', 'traces'
     first, other = answers(path)
     status.append(first[0])
     different += other
+ok(len(whole) > 5.5 * BLOCK, 'the trace has many blocks', len(whole))
 equal(len(status), 160, 'there are the conformance traces')
 ok(not different and status.count(0) >= 100, 'conformance traces', f'{different!r:.3000}')
-first, other = answers(folder.put('whole.jsonl', whole))
-ok(first[0] == 0 and not other, 'a trace of 2000 lines that are alike', f'{first!r:.1000} {other!r:.2000}')
+first, other = answers(folder.put('whole.jsonl', whole), '--threads', '1')
+ok(first[0] == 0 and not other, 'a trace of 10,500 lines that are alike', f'{first!r:.1000} {other!r:.2000}')
 
 random.seed(8)
 different, status = [], []
-for i in range(60):
+for i in range(120):
     data = bytearray(whole)
-    at = random.randrange(len(data))
-    data[at:at + i % 4] = random.choice((b'"', b'\\', b'9', b'\xff', b' ', b'-', b'\n'))
-    first, other = answers(folder.put('damaged.jsonl', bytes(data)))
+    at = random.randrange(BLOCK if i % 6 else 0, len(data) - BLOCK)
+    if i % 3:  # within what differs from line to line
+        before = random.choice((b'"layer.', b'"op_name": "op', b'"span_id": "s', b'"shape": [', b'_ns": '))
+        at = data.index(before, at) + len(before)
+    length = i % 4  # 0: it is longer by one byte
+    data[at:at + length] = random.choice((b'"', b'\\', b'9', b'\xff', b' ', b'-', b'\n')) * max(1, length)
+    first, other = answers(folder.put('damaged.jsonl', bytes(data)), '--threads', '1')
     status.append(first[0])
     different += other
 ok(not different and 0 < status.count(3) < len(status), 'damaged ones', f'{status} {different!r:.3000}')
