@@ -16,7 +16,8 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         raise(number);
         return;
     }
-    if (write(STDERR_FILENO, line, sizeof line - 1) < 0) _exit(CG_EXIT_IO); /* nobody to tell */
+    ssize_t told = write(STDERR_FILENO, line, sizeof line - 1);
+    (void)told; /* else there is nobody to tell */
     _exit(CG_EXIT_IO);
 }
 

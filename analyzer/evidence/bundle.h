@@ -66,9 +66,6 @@ struct bundle_load {
  * caller's; else CG_EXIT_INPUT or CG_EXIT_IO. bundle_unchanged() must be asked when reading is over. */
 int bundle_load(const char *root, struct bundle_load *load, struct bundle *bundle, struct cg_error *error);
 
-/* Is this the same file, untouched since: device, inode, size and both times? */
-bool bundle_same_file(const struct stat *now, const struct stat *then);
-
 /* The declared file of this path; NULL when there is none. */
 const struct bundle_file *bundle_find(const struct bundle *bundle, const char *path);
 /* Opens a declared file for reading, without following links; it must be the very file that was hashed. The

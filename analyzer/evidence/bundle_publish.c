@@ -11,6 +11,7 @@
 #include "analyzer/evidence/bundle_derive.h"
 #include "analyzer/evidence/staging.h"
 #include "analyzer/trace/input.h"
+#include "analyzer/trace/same_file.h"
 #include "common/utf8.h"
 
 enum { COPY_BYTES = 1 << 18 };
@@ -231,7 +232,7 @@ static int check_staged(const struct staging *staging, struct cg_error *error)
     for (size_t i = 0; status == 0 && i < staging->count; i++) {
         const struct staged_file *file = &staging->files[i];
         const struct bundle_file *found = bundle_find(&bundle, file->path);
-        if (found && !bundle_same_file(&found->seen, &file->seen))
+        if (found && !same_file(&found->seen, &file->seen))
             status = cg_fail(error, CG_EXIT_IO, "%s/%s: changed while the bundle was made", staging->path,
                              file->path);
     }

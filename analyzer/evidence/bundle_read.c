@@ -8,13 +8,7 @@
 
 #include "analyzer/evidence/bundle_manifest.h"
 #include "analyzer/evidence/evidence.h"
-
-bool bundle_same_file(const struct stat *now, const struct stat *then)
-{
-    return now->st_dev == then->st_dev && now->st_ino == then->st_ino && now->st_size == then->st_size &&
-           now->st_mtim.tv_sec == then->st_mtim.tv_sec && now->st_mtim.tv_nsec == then->st_mtim.tv_nsec &&
-           now->st_ctim.tv_sec == then->st_ctim.tv_sec && now->st_ctim.tv_nsec == then->st_ctim.tv_nsec;
-}
+#include "analyzer/trace/same_file.h"
 
 int bundle_open_file(const struct bundle *bundle, const char *path, struct cg_error *error)
 {
@@ -26,7 +20,7 @@ int bundle_open_file(const struct bundle *bundle, const char *path, struct cg_er
         return -1;
     }
     int fd = bundle_open_below(bundle->root_fd, path, O_RDONLY);
-    if (fd < 0 || fstat(fd, &now) != 0 || !bundle_same_file(&now, &file->seen)) {
+    if (fd < 0 || fstat(fd, &now) != 0 || !same_file(&now, &file->seen)) {
         cg_fail(error, CG_EXIT_INPUT, "%s/%s: changed since it was verified", bundle->root, path);
         if (fd >= 0) close(fd);
         return -1;

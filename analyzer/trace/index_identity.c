@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analyzer/trace/same_file.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -39,11 +41,6 @@ void index_hasher_end(struct index_hasher *hasher, uint64_t hash[2])
     hash[0] = made.low64;
     hash[1] = made.high64;
     free(hasher);
-}
-
-static int64_t nanoseconds(const struct timespec *time)
-{
-    return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
 /* As much as is there; -1 with errno. */
@@ -89,8 +86,8 @@ bool index_identity_of(int fd, struct index_identity *identity)
     *identity = (struct index_identity){.size = (uint64_t)status.st_size,
                                         .device = (uint64_t)status.st_dev,
                                         .inode = (uint64_t)status.st_ino,
-                                        .modified_ns = nanoseconds(&status.st_mtim),
-                                        .changed_ns = nanoseconds(&status.st_ctim)};
+                                        .modified_ns = timespec_ns(&status.st_mtim),
+                                        .changed_ns = timespec_ns(&status.st_ctim)};
     return hash_sample(fd, identity->size, &identity->sample);
 }
 
@@ -101,7 +98,7 @@ bool index_identity_settle(int fd, struct index_identity *identity)
 
     if (!index_identity_of(fd, identity)) return false;
     clock_gettime(CLOCK_REALTIME, &now);
-    age = nanoseconds(&now) - identity->changed_ns;
+    age = timespec_ns(&now) - identity->changed_ns;
     if (age >= 0 && age < SETTLED_NS) {
         int64_t rest = SETTLED_NS - age;
         struct timespec pause = {rest / 1000000000, rest % 1000000000};
@@ -109,7 +106,7 @@ bool index_identity_settle(int fd, struct index_identity *identity)
             ;
         if (!index_identity_of(fd, identity)) return false;
         clock_gettime(CLOCK_REALTIME, &now);
-        age = nanoseconds(&now) - identity->changed_ns;
+        age = timespec_ns(&now) - identity->changed_ns;
     }
     /* In the future: the file system's clock is another one, and says nothing. */
     identity->by_hash = age < SETTLED_NS;

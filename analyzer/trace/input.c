@@ -12,6 +12,7 @@
 #include <zstd.h>
 
 #include "analyzer/trace/block.h"
+#include "analyzer/trace/same_file.h"
 #include "common/json_scan.h"
 
 /* With the records that are made of it a block stays in a cache of 1 MiB; with half as much, threads that
@@ -304,11 +305,6 @@ void input_set_block(struct input *input, size_t bytes)
     input->block = bytes;
 }
 
-static int64_t nanoseconds(struct timespec time)
-{
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 void input_map(struct input *input)
 {
     enum { SETTLED_NS = 100 * 1000 * 1000 };
@@ -318,18 +314,15 @@ void input_map(struct input *input)
         return;
     /* A file system's clock may take steps of 10 ms: of a file that has just changed a further change may not
      * be seen. A small file is read in less time than it is mapped. */
-    input->mapped = nanoseconds(now) - nanoseconds(input->before.st_ctim) > SETTLED_NS &&
+    input->mapped = timespec_ns(&now) - timespec_ns(&input->before.st_ctim) > SETTLED_NS &&
                     input->raw_total / 2 >= input->block;
 }
 
 bool input_changed(const struct input *input)
 {
-    const struct stat *before = &input->before;
     struct stat now;
-    return input->looked_at &&
-           (atomic_load_explicit(&input->broken, memory_order_relaxed) || fstat(input->fd, &now) != 0 ||
-            now.st_size != before->st_size || nanoseconds(now.st_mtim) != nanoseconds(before->st_mtim) ||
-            nanoseconds(now.st_ctim) != nanoseconds(before->st_ctim));
+    return input->looked_at && (atomic_load_explicit(&input->broken, memory_order_relaxed) ||
+                                fstat(input->fd, &now) != 0 || !same_file(&now, &input->before));
 }
 
 void input_again(struct input *input)
