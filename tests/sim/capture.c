@@ -138,8 +138,8 @@ CUresult sim_capture_op(struct sim_call *call, struct sim_stream *stream, struct
     if (op->work == SIM_W_NOTHING) return CUDA_SUCCESS;
     struct sim_node *n = add(stream, op->work == SIM_W_GRAPH ? CU_GRAPH_NODE_TYPE_GRAPH : node_type(op));
     if (op->work == SIM_W_GRAPH) {
-        n->child = sim_graph_clone(op->u.exec->graph);
-        sim_exec_release(op->u.exec);
+        n->child = sim_graph_clone(op->u.plan);
+        sim_plan_release(op->u.plan);
     } else {
         sim_node_set_op(n, op);
         if (n->type == CU_GRAPH_NODE_TYPE_MEMCPY) copy_params(n);

@@ -142,19 +142,6 @@ static bool sort(struct sim_graph *g)
     return whole;
 }
 
-static CUresult prepare(struct sim_graph *graph, struct sim_graph **out)
-{
-    struct sim_graph *g = sim_graph_clone(graph);
-    for (size_t i = 0; i < g->count; i++) /* children of children are appended, and so met later */
-        if (g->nodes[i]->child) expand(g, g->nodes[i]);
-    if (!sort(g)) {
-        sim_graph_delete(g);
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    *out = g;
-    return CUDA_SUCCESS;
-}
-
 static bool runs_on_host(const struct sim_graph *g)
 {
     for (size_t i = 0; i < g->count; i++) {
@@ -166,6 +153,21 @@ static bool runs_on_host(const struct sim_graph *g)
     return false;
 }
 
+static CUresult prepare(struct sim_graph *graph, struct sim_graph **out)
+{
+    struct sim_graph *g = sim_graph_clone(graph);
+    for (size_t i = 0; i < g->count; i++) /* children of children are appended, and so met later */
+        if (g->nodes[i]->child) expand(g, g->nodes[i]);
+    if (!sort(g)) {
+        sim_graph_delete(g);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    g->users = 1;
+    g->host = runs_on_host(g);
+    *out = g;
+    return CUDA_SUCCESS;
+}
+
 static CUresult instantiate(struct sim_call *call, CUgraphExec *out, CUgraph graph, cuuint64_t flags)
 {
     struct sim_graph *g;
@@ -175,9 +177,7 @@ static CUresult instantiate(struct sim_call *call, CUgraphExec *out, CUgraph gra
     if (!r) {
         struct sim_exec *e = sim_new(SIM_EXEC, sizeof *e);
         e->graph = g;
-        e->references = 1;
         e->flags = flags;
-        e->host = runs_on_host(g);
         *out = (CUgraphExec)e;
     }
     return sim_end(call, r, NULL);
@@ -237,16 +237,27 @@ CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec exec)
     SIM_CALL(call);
     CUresult r = sim_begin(&call, SIM_NEED_INIT);
     if (!r && !sim_is(exec, SIM_EXEC)) r = CUDA_ERROR_INVALID_VALUE;
-    if (!r) sim_exec_release((struct sim_exec *)exec);
+    if (!r) sim_plan_release(((struct sim_exec *)exec)->graph);
+    if (!r) sim_delete(exec);
     return sim_end(&call, r, NULL);
 }
 
-/* A launch that waits keeps the exec, without the handle, until it is done. */
-void sim_exec_release(struct sim_exec *exec)
+void sim_plan_release(struct sim_graph *plan)
 {
-    if (--exec->references) return;
-    sim_graph_delete(exec->graph);
-    sim_delete(exec);
+    if (--plan->users == 0) sim_graph_delete(plan);
+}
+
+void sim_exec_own(struct sim_exec *exec)
+{
+    struct sim_graph *shared = exec->graph, *g;
+    if (shared->users == 1) return;
+    g = sim_graph_clone(shared);
+    for (size_t i = 0; i < g->count; i++)
+        g->nodes[i]->origin = shared->nodes[i]->origin;
+    g->users = 1;
+    g->host = shared->host;
+    exec->graph = g;
+    sim_plan_release(shared);
 }
 
 struct sim_node *sim_exec_node(const struct sim_exec *exec, const struct sim_node *node)
@@ -291,9 +302,8 @@ static CUresult update(struct sim_call *call, CUgraphExec exec, CUgraph graph,
             g->nodes[i]->origin = e->graph->nodes[i]->origin;
             g->nodes[i]->disabled = e->graph->nodes[i]->disabled;
         }
-        sim_graph_delete(e->graph);
+        sim_plan_release(e->graph);
         e->graph = g;
-        e->host = runs_on_host(g);
         *result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
     } else if (g) {
         sim_graph_delete(g);
@@ -327,21 +337,21 @@ CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphEx
 
 /* ---- launch -------------------------------------------------------------------------------------------- */
 
-bool sim_exec_needs_worker(const struct sim_exec *exec)
+bool sim_plan_needs_worker(const struct sim_graph *plan)
 {
-    return exec->host;
+    return plan->host;
 }
 
-void sim_exec_run(struct sim_exec *exec)
+void sim_plan_run(struct sim_graph *plan)
 {
-    for (size_t i = 0; i < exec->graph->count; i++)
-        if (!exec->graph->nodes[i]->disabled) sim_op_run(&exec->graph->nodes[i]->op);
+    for (size_t i = 0; i < plan->count; i++)
+        if (!plan->nodes[i]->disabled) sim_op_run(&plan->nodes[i]->op);
 }
 
-void sim_exec_done(struct sim_exec *exec, uint64_t end_ns)
+void sim_plan_done(struct sim_graph *plan, uint64_t end_ns)
 {
-    for (size_t i = 0; i < exec->graph->count; i++) {
-        const struct sim_node *n = exec->graph->nodes[i];
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct sim_node *n = plan->nodes[i];
         if (n->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) sim_event_mark(n->event, end_ns, NULL);
     }
 }
@@ -446,9 +456,9 @@ static CUresult launch(struct sim_call *call, CUgraphExec handle, CUstream strea
     bool capturing = stream && stream->capture;
     if (!r && !capturing) r = memory_nodes(call, e);
     if (!r) {
-        op.u.exec = e;
+        op.u.plan = e->graph;
         op.duration_ns = duration(e->graph);
-        e->references++;
+        e->graph->users++;
         r = sim_submit_after(call, stream, &op, NULL, capturing ? 0 : waited_events(e->graph));
     }
     if (!r && !capturing) memory_after(call, e);

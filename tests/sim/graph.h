@@ -28,15 +28,17 @@ struct sim_graph {
     struct sim_object object;
     struct sim_node **nodes;
     size_t count;
+    /* of what instantiation made of a graph */
+    unsigned users; /* the instance, and its launches that are not done */
+    bool host;      /* holds host functions, or kernels that are */
 };
 
 struct sim_exec {
     struct sim_object object;
-    struct sim_graph
-        *graph; /* a clone, children put in place of their nodes, in an order that dependencies allow */
-    unsigned references;
+    /* A clone, children put in place of their nodes, in an order that dependencies allow. A launch has it as
+     * it was then, whatever becomes of the instance: sim_exec_own(). */
+    struct sim_graph *graph;
     cuuint64_t flags;
-    bool host; /* holds host functions, or kernels that are */
 };
 
 /* A capture under way. */
@@ -62,6 +64,8 @@ void sim_node_delete(struct sim_node *node);
 void sim_graph_delete(struct sim_graph *graph);
 struct sim_graph *sim_graph_clone(struct sim_graph *graph);
 
+/* Before a change: a graph that launches still run is left to them, the instance gets one of its own. */
+void sim_exec_own(struct sim_exec *exec);
 /* What instantiation made of the node, or NULL. */
 struct sim_node *sim_exec_node(const struct sim_exec *exec, const struct sim_node *node);
 

@@ -406,7 +406,7 @@ struct sim_op {
         struct sim_value value;
         struct sim_event *event;
         struct sim_storage *storage;
-        struct sim_exec *exec;
+        struct sim_graph *plan;
     } u;
     struct sim_line line;
     bool has_line;
@@ -549,12 +549,13 @@ CUresult sim_kernel_op(const struct sim_function *f, const unsigned grid[3], con
                        unsigned shared, void **params, void **extra, bool keep, struct sim_op *op);
 
 /* exec.c */
-/* Does all nodes' work in order; the exec's duration is what its nodes say. */
-void sim_exec_run(struct sim_exec *exec);
-bool sim_exec_needs_worker(const struct sim_exec *exec);
-void sim_exec_release(struct sim_exec *exec);
-/* The launch is done, or its times are known: its event nodes and memory nodes take effect. */
-void sim_exec_done(struct sim_exec *exec, uint64_t end_ns);
+/* Of what instantiation made of a graph. Does all nodes' work in order; how long that takes is what they say.
+ */
+void sim_plan_run(struct sim_graph *plan);
+bool sim_plan_needs_worker(const struct sim_graph *plan);
+void sim_plan_release(struct sim_graph *plan);
+/* The launch is done, or its times are known: its event nodes take effect. */
+void sim_plan_done(struct sim_graph *plan, uint64_t end_ns);
 
 /* timeline.c */
 /* Gives the work to the stream: it is captured, or done at once, or left to the stream's worker. Takes over

@@ -290,6 +290,7 @@ static CUresult begin_set(struct sim_call *call, CUgraphExec exec, bool in_exec,
     *out = (struct sim_node *)node;
     if (!r && (!params || !sim_is(node, SIM_NODE) || (in_exec && !sim_is(exec, SIM_EXEC))))
         r = CUDA_ERROR_INVALID_VALUE;
+    if (!r && in_exec) sim_exec_own((struct sim_exec *)exec);
     if (!r && in_exec) *out = sim_exec_node((struct sim_exec *)exec, *out);
     if (!r && (!*out || (*out)->type != type)) r = CUDA_ERROR_INVALID_VALUE;
     return r;
@@ -454,7 +455,11 @@ CUresult CUDAAPI cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsig
     SIM_CALL(call);
     struct sim_node *n;
     CUresult r = begin_exec_node(&call, exec, node, &n);
-    if (!r) n->disabled = !enabled;
+    if (!r) {
+        sim_exec_own((struct sim_exec *)exec);
+        n = sim_exec_node((struct sim_exec *)exec, (struct sim_node *)node);
+        n->disabled = !enabled;
+    }
     return sim_end(&call, r, NULL);
 }
 

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 
-from harness import BUILD, NVCC, PTX, Copy2D, Cuda, case, main, ms_since, near, status, want
+from harness import BUILD, NVCC, PTX, Copy2D, Cuda, Gate, case, main, ms_since, near, status, want
 KERNELS = r"""
 #include <stddef.h>
 #include <unistd.h>
@@ -171,19 +171,6 @@ def cubin_and_fatbin_names_and_parameters():
 
 
 # ---- launches, times ----------------------------------------------------------------------------------------------
-class Gate:
-    """A host function that holds its stream until open() is called; a call that waited for the stream would never return to do so."""
-    HANGS_S = 60
-
-    def __init__(self, d, stream):
-        self.passed, self._event = [], threading.Event()
-        self._wait = C.CFUNCTYPE(None, C.c_void_p)(lambda _: self.passed.append(self._event.wait(self.HANGS_S)))
-        d('cuLaunchHostFunc', stream, self._wait, None)
-
-    def open(self):
-        self._event.set()
-
-
 def build_kernels():
     library = os.path.join(os.environ['SIM_TEST_DIR'], 'kernels.so')
     source = os.path.join(os.environ['SIM_TEST_DIR'], 'kernels.c')

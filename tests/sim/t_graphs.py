@@ -4,7 +4,7 @@ import ctypes as C
 import sys
 import threading
 
-from harness import Cuda, case, main, near, status, want
+from harness import Cuda, Gate, case, main, near, status, want
 
 
 # ---- capture and graphs -------------------------------------------------------------------------------------------
@@ -159,6 +159,49 @@ def memory_nodes_live_with_their_launch():
     d('cuGraphLaunch', keep, s)
     want('still alive', d.get('cuGraphLaunch', keep, s), 1)
     d('cuMemFree_v2', q)
+
+
+class Memset(C.Structure):
+    _fields_ = [('dst', C.c_uint64), ('pitch', C.c_size_t), ('value', C.c_uint), ('element', C.c_uint), ('width', C.c_size_t), ('height', C.c_size_t)]
+
+
+@case()
+def a_launch_runs_what_its_graph_was_then():
+    d = Cuda()
+    s, p = d.stream(), d.alloc(4)
+
+    def captured(value):
+        graph = C.c_void_p()
+        d('cuStreamBeginCapture_v2', s, 2)
+        gate = Gate(d, s)
+        d('cuMemsetD32Async', p, value, C.c_size_t(1), s)
+        d('cuStreamEndCapture', s, C.byref(graph))
+        return graph, gate
+
+    def set_params(run, memset):
+        d('cuGraphExecMemsetNodeSetParams', run, memset, C.byref(Memset(p.value, 0, 2, 4, 1, 1)), d.ctx)
+    other, through = captured(2)
+    through.open()
+    changes = (('nothing', lambda run, memset: None, 1), ('update', lambda run, memset: d('cuGraphExecUpdate_v2', run, other, C.create_string_buffer(64)), 2),
+               ('parameters', set_params, 2), ('disabled', lambda run, memset: d('cuGraphNodeSetEnabled', run, memset, 0), 0),
+               ('destroyed', lambda run, memset: d('cuGraphExecDestroy', run), None))
+    for what, change, afterwards in changes:
+        graph, gate = captured(1)
+        run, nodes, n = d.new('cuGraphInstantiateWithFlags', graph, C.c_uint64(0)), (C.c_void_p * 2)(), C.c_size_t(2)
+        d('cuGraphGetNodes', graph, nodes, C.byref(n))
+        value = C.c_int.from_address(p.value)
+        value.value = 0
+        d('cuGraphLaunch', run, s)
+        change(run, C.c_void_p(nodes[1]))
+        want(f'{what}: not before the gate opens', value.value, 0)
+        gate.open()
+        d('cuStreamSynchronize', s)
+        want(f'{what}: as launched', value.value, 1)
+        if afterwards is not None:
+            value.value = 0
+            d('cuGraphLaunch', run, s)
+            d('cuStreamSynchronize', s)
+            want(f'{what}: the next launch', value.value, afterwards)
 
 
 if __name__ == '__main__':

@@ -170,7 +170,7 @@ void sim_op_run(struct sim_op *op)
         run_value(op);
         break;
     case SIM_W_GRAPH:
-        sim_exec_run(op->u.exec);
+        sim_plan_run(op->u.plan);
         break;
     case SIM_W_NOTHING:
     case SIM_W_RECORD:
@@ -182,7 +182,7 @@ void sim_op_run(struct sim_op *op)
 void sim_op_discard(struct sim_op *op)
 {
     if (op->work == SIM_W_KERNEL) free(op->u.kernel.args);
-    if (op->work == SIM_W_GRAPH) sim_exec_release(op->u.exec);
+    if (op->work == SIM_W_GRAPH) sim_plan_release(op->u.plan);
 }
 
 struct sim_op *sim_op_copy(const struct sim_op *op)
@@ -251,7 +251,7 @@ static void perform(struct sim_stream *stream, struct sim_op *op, uint64_t not_b
     if (begin > start) start = begin;
     bool real = (op->work == SIM_W_KERNEL && op->u.kernel.host) || op->work == SIM_W_HOST ||
                 op->work == SIM_W_WAIT_VALUE ||
-                (op->work == SIM_W_GRAPH && sim_exec_needs_worker(op->u.exec));
+                (op->work == SIM_W_GRAPH && sim_plan_needs_worker(op->u.plan));
     bool waits = real && op->work != SIM_W_KERNEL; /* the host sees it run: not before its simulated time */
     uint64_t duration = op->duration_ns;
     if (real || op->line.bytes > SMALL) {
@@ -269,7 +269,7 @@ static void perform(struct sim_stream *stream, struct sim_op *op, uint64_t not_b
     op->line.start_ns = start;
     op->line.end_ns = start + duration;
     if (op->work == SIM_W_FREE) free_in_order(op);
-    if (op->work == SIM_W_GRAPH) sim_exec_done(op->u.exec, start + duration);
+    if (op->work == SIM_W_GRAPH) sim_plan_done(op->u.plan, start + duration);
     advance(stream, start + duration);
 }
 
@@ -398,7 +398,7 @@ static bool needs_worker(const struct sim_op *op)
 {
     return op->work == SIM_W_HOST || op->work == SIM_W_WAIT_VALUE ||
            (op->work == SIM_W_KERNEL && op->u.kernel.host) ||
-           (op->work == SIM_W_GRAPH && sim_exec_needs_worker(op->u.exec));
+           (op->work == SIM_W_GRAPH && sim_plan_needs_worker(op->u.plan));
 }
 
 CUresult sim_submit_after(struct sim_call *call, struct sim_stream *stream, struct sim_op *op,
