@@ -8,6 +8,7 @@ import concurrent.futures, contextlib, glob, os, re, signal, subprocess, sys, ti
 
 BUILD = os.environ.get('BUILD', 'build')
 LIMIT_S = 1500
+SAID = 20  # lines of a test's about its failures
 running = set()  # the tests' process groups
 RESULT = re.compile(r'^(not )?ok\b\s*\d*\s*-?\s*(.*)$')
 
@@ -52,10 +53,12 @@ def skip(bad, text, before):
 
 
 def judge(code, output):
-    """(passed, failed, skipped, failures' names, reasons of skips) of one test's TAP."""
-    passed = failed = skipped = 0
+    """(passed, failed, skipped, failures' names and what is said of them, reasons of skips) of one test's TAP."""
+    passed = failed = skipped = said = 0
     names, reasons, plan, before = [], [], None, ''
+    says = False  # what stands here as a comment is said of a failure
     for line in output.splitlines():
+        failures = len(names)
         if m := re.match(r'^1\.\.(\d+)', line):
             plan = int(m.group(1)) + (plan or 0)
         elif m := RESULT.match(line):
@@ -68,6 +71,10 @@ def judge(code, output):
                 names.append(text)
             else:
                 passed += 1
+        elif line.startswith('#') and says and said < SAID:
+            names.append(line[:1000])
+            said += 1
+        says = len(names) > failures or says and line.startswith('#')
         before = line
     seen = passed + failed + skipped
     if plan is None or seen != plan:
@@ -94,7 +101,7 @@ def main():
                     print(f'     SKIP {reason}')
                 if failed:
                     for name in names:
-                        print(f'     not ok: {name}')
+                        print(f'       {name}' if name.startswith('#') else f'     not ok: {name}')
                     print(''.join(f'     | {l}\n' for l in output.splitlines()[-60:]), end='', flush=True)
         finally:  # interrupted: theirs are other groups than ours
             for group in list(running):

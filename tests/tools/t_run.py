@@ -66,6 +66,8 @@ for name, code, output, counts, reasons in [
         ('died after its results', -11, '1..1\nok 1 - a\n', (1, 1, 0), [])]:
     *got, _, got_reasons = judge(code, output)
     tap.equal((tuple(got), got_reasons), (counts, reasons), name)
+names = judge(1, '1..3\n# before\nok 1 - a\n# of a\nnot ok 2 - b\n# of b\n# more\n# skipped: no d\nnot ok 3 # SKIP c\n# after\n')[3]
+tap.equal(names, ['b', '# of b', '# more', '# skipped: no d'], 'what is said of a failure stands beside its name')
 leaves('echo 1..1; echo ok 1', 'a test that passes', 0, '1 passed, 0 failed, 0 skipped')
 leaves('echo 1..1; wait', 'a test that hangs', 1, '0 results of 1 planned')
 leaves('wait', 'interrupted', 128 + signal.SIGTERM, '', signal.SIGTERM)
