@@ -15,8 +15,6 @@
 #include <xxhash.h>
 
 enum { BLOCK = 4096, BLOCKS = 32, READ_BYTES = 1 << 20 };
-/* Two changes within this may have one time of change: file systems count in ticks, some in seconds. */
-#define SETTLED_NS INT64_C(2000000000)
 
 struct index_hasher {
     XXH3_state_t state;
@@ -93,23 +91,18 @@ bool index_identity_of(int fd, struct index_identity *identity)
 
 bool index_identity_settle(int fd, struct index_identity *identity)
 {
-    struct timespec now;
-    int64_t age;
-
     if (!index_identity_of(fd, identity)) return false;
-    clock_gettime(CLOCK_REALTIME, &now);
-    age = timespec_ns(&now) - identity->changed_ns;
-    if (age >= 0 && age < SETTLED_NS) {
-        int64_t rest = SETTLED_NS - age;
+    int64_t age = file_age_ns(identity->changed_ns);
+    if (age >= 0 && age < FILE_SETTLED_NS) {
+        int64_t rest = FILE_SETTLED_NS - age;
         struct timespec pause = {rest / 1000000000, rest % 1000000000};
         while (nanosleep(&pause, &pause) != 0 && errno == EINTR)
             ;
         if (!index_identity_of(fd, identity)) return false;
-        clock_gettime(CLOCK_REALTIME, &now);
-        age = timespec_ns(&now) - identity->changed_ns;
+        age = file_age_ns(identity->changed_ns);
     }
     /* In the future: the file system's clock is another one, and says nothing. */
-    identity->by_hash = age < SETTLED_NS;
+    identity->by_hash = age < FILE_SETTLED_NS;
     return true;
 }
 

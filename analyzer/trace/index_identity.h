@@ -14,8 +14,8 @@ void index_hasher_end(struct index_hasher *hasher, uint64_t hash[2]);
 
 /* All but the hash. False with errno. */
 bool index_identity_of(int fd, struct index_identity *identity);
-/* Waits, for two seconds at most, until a change of the file would show in its times; sets by_hash where it
- * would not even then. To be called before the file is read. */
+/* Waits, for FILE_SETTLED_NS at most, until a change of the file would show in its times; sets by_hash where
+ * it would not even then. To be called before the file is read. */
 bool index_identity_settle(int fd, struct index_identity *identity);
 /* Same file, same size, same times, same blocks. */
 bool index_identity_equal(const struct index_identity *a, const struct index_identity *b);

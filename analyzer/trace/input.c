@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -307,14 +306,12 @@ void input_set_block(struct input *input, size_t bytes)
 
 void input_map(struct input *input)
 {
-    enum { SETTLED_NS = 100 * 1000 * 1000 };
-    struct timespec now;
     if (input->form != PLAIN || !input->regular || input->tap != NULL ||
-        fstat(input->fd, &input->before) != 0 || clock_gettime(CLOCK_REALTIME, &now) != 0)
+        fstat(input->fd, &input->before) != 0)
         return;
-    /* A file system's clock may take steps of 10 ms: of a file that has just changed a further change may not
-     * be seen. A small file is read in less time than it is mapped. */
-    input->mapped = timespec_ns(&now) - timespec_ns(&input->before.st_ctim) > SETTLED_NS &&
+    /* input_changed() would not see a change of a file that has just changed. A small file is read in less
+     * time than it is mapped. */
+    input->mapped = file_age_ns(timespec_ns(&input->before.st_ctim)) >= FILE_SETTLED_NS &&
                     input->raw_total / 2 >= input->block;
 }
 
