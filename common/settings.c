@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/utf8.h"
+
 /* Copies, because a program may write over its environment (titles of processes do). */
 static char kept[16 * 1024];
 static size_t kept_used;
@@ -176,8 +178,8 @@ static bool parse_setting(enum cg_setting_type type, const char *text, const cha
 
 static void append(char **at, const char *end, const char *text, size_t limit)
 {
-    for (size_t i = 0; i < limit && text[i] && *at < end; i++)
-        *(*at)++ = (unsigned char)text[i] < 0x20 ? '?' : text[i];
+    size_t room = (size_t)(end - *at);
+    *at += utf8_shown(*at, (limit < room ? limit : room) + 1, text, strlen(text));
 }
 
 static void complain(const char *name, const char *text, const char *allowed, char *error,
@@ -190,7 +192,6 @@ static void complain(const char *name, const char *text, const char *allowed, ch
     append(&error, end, text, 120);
     append(&error, end, " is not allowed; allowed: ", SIZE_MAX);
     append(&error, end, allowed, SIZE_MAX);
-    *error = '\0';
 }
 
 bool settings_read(struct settings *settings, char *error, unsigned error_size)

@@ -1,5 +1,7 @@
 #include "common/utf8.h"
 
+#include <string.h>
+
 unsigned utf8_sequence(const char *bytes, size_t left)
 {
     const unsigned char *b = (const unsigned char *)bytes;
@@ -74,12 +76,26 @@ bool utf8_blank(const char *bytes, size_t length)
     return at == length;
 }
 
-void utf8_no_controls(char *text)
+size_t utf8_shown(char *out, size_t room, const char *text, size_t length)
 {
-    for (unsigned char *at = (unsigned char *)text; *at; at++) {
-        if (*at < 0x20 || *at == 0x7F) *at = '?';
-        if (*at == 0xC2 && at[1] >= 0x80 && at[1] < 0xA0) at[0] = at[1] = '?';
+    static const char digits[] = "0123456789abcdef";
+    size_t used = 0;
+    for (size_t i = 0; i < length;) {
+        unsigned sequence = utf8_sequence(text + i, length - i);
+        unsigned char last = (unsigned char)text[i + (sequence > 1 ? sequence - 1 : 0)];
+        /* Those from U+0080 on are C2 80 to C2 9F. */
+        bool control = sequence == 1   ? last < 0x20 || last == 0x7F
+                       : sequence == 2 ? (unsigned char)text[i] == 0xC2 && last < 0xA0
+                                       : sequence == 0;
+        unsigned bytes = control ? 4 : sequence;
+        if (used + bytes >= room) break;
+        const char escape[] = {'\\', 'x', digits[last >> 4], digits[last & 15]};
+        memcpy(out + used, control ? escape : text + i, bytes);
+        used += bytes;
+        i += sequence > 0 ? sequence : 1;
     }
+    out[used] = '\0';
+    return used;
 }
 
 unsigned utf8_encode(uint32_t code, char out[4])

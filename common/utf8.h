@@ -23,9 +23,11 @@ void utf8_trim(const char **bytes, size_t *length);
 /* Nothing but White_Space, or empty. */
 bool utf8_blank(const char *bytes, size_t length);
 
-/* Puts '?' in place of every byte of a control (U+0000 to U+001F, U+007F to U+009F) up to the NUL: a line for a
- * terminal stays one, and sends it no escape sequences. */
-void utf8_no_controls(char *text);
+/* Copies text for a terminal: controls (U+0000 to U+001F, U+007F to U+009F) and bytes that are no part of a
+ * well-formed sequence as \xNN. What comes out is UTF-8 of one line, and sends the terminal no escape
+ * sequences. At most room - 1 bytes, cut between characters, and a NUL; with room for 4 * length + 1 nothing
+ * is cut. Returns its length. Safe in a signal handler. */
+size_t utf8_shown(char *out, size_t room, const char *text, size_t length);
 
 /* Writes a code point (not a surrogate, at most U+10FFFF); returns its 1 to 4 bytes. */
 unsigned utf8_encode(uint32_t code, char out[4]);

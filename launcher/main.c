@@ -9,14 +9,14 @@
 
 int complain(int status, const char *format, ...)
 {
-    char line[2 * PATH_MAX];
+    char line[2 * PATH_MAX], shown[sizeof line];
     va_list arguments;
 
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    utf8_no_controls(line);
-    fprintf(stderr, "cgtrace: %s\n", line);
+    utf8_shown(shown, sizeof shown, line, strlen(line));
+    fprintf(stderr, "cgtrace: %s\n", shown);
     return status;
 }
 

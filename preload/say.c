@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/jsonl_text.h"
+#include "common/utf8.h"
 #include "preload/file.h"
 
 static dev_t device;
@@ -39,11 +40,8 @@ void say(int quiet, ...)
         return;
     va_start(parts, quiet);
     while ((part = va_arg(parts, const char *)) != NULL) {
-        size_t length = strlen(part);
-        if (length > sizeof line - 1 - used) length = sizeof line - 1 - used;
         /* It stays one line, and is no command to a terminal, whatever the program's names are. */
-        for (size_t i = 0; i < length; i++)
-            line[used++] = (unsigned char)part[i] < 0x20 || part[i] == 0x7f ? '?' : part[i];
+        used += utf8_shown(line + used, sizeof line - 1 - used, part, strlen(part));
     }
     va_end(parts);
     line[used++] = '\n';

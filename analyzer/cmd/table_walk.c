@@ -1,6 +1,7 @@
 #include "analyzer/cmd/table_walk.h"
 
 #include "analyzer/cmd/document.h"
+#include "common/utf8.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -72,7 +73,7 @@ static char *label_of(const struct shape *parent, const char *key, size_t bare)
     bool data = key_names_map(parent->key);
     char *label = malloc(4 * length + 1);
     if (!label) return NULL;
-    terminal_text(label, key, data ? length : bare);
+    utf8_shown(label, 4 * length + 1, key, data ? length : bare);
     for (char *c = label; *c && !data; c++)
         if (*c == '_') *c = ' ';
     return label;
@@ -130,7 +131,7 @@ static int show(struct walk *walk, struct shape *shape, enum json_event event, c
             out->bytes = grown;
             out->room = 4 * length + 1;
         }
-        out->length = terminal_text(out->bytes, text, length);
+        out->length = utf8_shown(out->bytes, out->room, text, length);
         return status;
     }
     if (event == JSON_EVENT_WORD) {

@@ -71,23 +71,6 @@ size_t unit_text(char text[UNIT_TEXT_SIZE], enum unit unit, uint64_t value)
     return (size_t)snprintf(text, UNIT_TEXT_SIZE, "%.*f %s", decimals, scaled, names[step]);
 }
 
-size_t terminal_text(char *out, const char *text, size_t length)
-{
-    size_t used = 0;
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)text[i];
-        /* C1 controls are C2 80 to C2 9F. */
-        bool c1 = c == 0xC2 && i + 1 < length && (unsigned char)text[i + 1] < 0xA0;
-        if (c1) c = (unsigned char)text[++i];
-        if (c1 || c < 0x20 || c == 0x7f)
-            used += (size_t)sprintf(out + used, "\\x%02x", c);
-        else
-            out[used++] = (char)c;
-    }
-    out[used] = '\0';
-    return used;
-}
-
 /* One character: its bytes, and its columns in *width. */
 static size_t character(const char *text, size_t length, size_t *width)
 {

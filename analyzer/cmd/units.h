@@ -24,9 +24,6 @@ bool key_holds_name(const char *key);
 enum { UNIT_TEXT_SIZE = 32 };
 size_t unit_text(char text[UNIT_TEXT_SIZE], enum unit unit, uint64_t value);
 
-/* Copies UTF-8 text for a terminal: controls as \xNN, so that a trace cannot send escape sequences. out has
- * room for 4 * length + 1; returns its length. */
-size_t terminal_text(char *out, const char *text, size_t length);
 /* Columns that UTF-8 text takes on the screen. */
 size_t terminal_width(const char *text, size_t length);
 /* How many bytes of text fit into so many columns. */

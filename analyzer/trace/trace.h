@@ -210,7 +210,7 @@ struct cg_error {
 int cg_fail(struct cg_error *error, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Says something on standard error: one line, its controls as '?'. */
+/* Says something on standard error: one line, as utf8_shown() makes it. */
 void cg_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same as cg_fail() for memory that is short; returns CG_EXIT_IO. */

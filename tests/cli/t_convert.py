@@ -184,7 +184,7 @@ equal((said['cut'], records[-1]['outcome'], records[-1]['reason'], said['events'
 ok('ends in the middle' in err, 'and says so', err)
 for name, content, expected in (
         ('nan.json', '{"traceEvents":[{"ph":"X","ts":1,"dur":1,"name":"a"},{"ts":NaN}]}', 'event 2: '), ('text.json', 'hello', 'not JSON as expected'),
-        ('key.json', '{"a\\nb\\u007f":nothing}', "member 'a?b?': "), ('nothing.json', '', 'it is empty'),
+        ('key.json', '{"a\\nb\\u007f":nothing}', "member 'a\\x0ab\\x7f': "), ('nothing.json', '', 'it is empty'),
         ('other.json', '{"nodes":[]}', 'no traceEvents'), ('newline.json', '[{"name":"a\nb"}]', 'event 1: '), ('utf8.json', b'[{"name":"\xff"}]', 'event 1: '),
         ('member.json', '{"schemaVersion":01,"traceEvents":[]}', "member 'schemaVersion': "), ('deep.json', '[' + '[' * 200 + ']' * 200 + ']', 'event 1: '),
         ('torn.json.gz', gzip.compress(whole.encode())[:-40], 'gzip'), ('zip.zip', 'PK\3\4', 'ZIP'), ('missing.json', None, 'No such file')):

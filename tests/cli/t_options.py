@@ -82,8 +82,10 @@ ok(status == 2 and out == '' and "did you mean 'overview'?" in err.splitlines()[
    'unknown command: suggestion and usage', err)
 status, out, err = run('xyzzy')
 ok(status == 2 and out == '' and "unknown command 'xyzzy'" in err.splitlines()[0], 'unknown command without suggestion', err)
-equal(run('a\n\x1b]0;x\u009b')[2].splitlines()[:2], ["cg-analyze: unknown command 'a??]0;x??'", ''], 'an unknown command on one line, without controls')
-equal(run('query', TRACE, '--kind', 'spans', '--label', 'measured\n')[2], "cg-analyze: no row is named 'measured?': did you mean 'measured'?\n", 'a label too')
+equal(run(b'a\n\x1b]0;x\xc2\x9b\xff\xe3\x81')[2].splitlines()[:2], ["cg-analyze: unknown command 'a\\x0a\\x1b]0;x\\x9b\\xff\\xe3\\x81'", ''],
+      'an unknown command on one line of UTF-8, its controls shown')
+equal(run('recover', b'/no/\xfe\x9b\xc3\xa9')[2], 'cg-analyze: /no/\\xfe\\x9bé: No such file or directory\n', 'and a path')
+equal(run('query', TRACE, '--kind', 'spans', '--label', 'measured\n')[2], "cg-analyze: no row is named 'measured\\x0a': did you mean 'measured'?\n", 'a label too')
 status, out, err = run('--verison')
 ok(status == 2 and "unknown option '--verison'" in err, 'unknown option before a command', err)
 equal(run('help', 'nothing')[0], 2, 'help of an unknown command: status 2')

@@ -56,7 +56,7 @@ status, out, err = run('overview', folder('whole.jsonl'), env={'CG_ANALYZE_VECTO
 equal((status, out, err), (2, '', "cg-analyze: CG_ANALYZE_VECTORS is 'wide': expected portable, avx2 or avx512\n"), 'another word is refused')
 ODD = {'CG_ANALYZE_VECTORS': 'a\n\x1b]0;x\u009b'}
 equal(run('overview', folder('whole.jsonl'), env=ODD),
-      (2, '', "cg-analyze: CG_ANALYZE_VECTORS is 'a??]0;x??': expected portable, avx2 or avx512\n"), 'on one line, without controls')
+      (2, '', "cg-analyze: CG_ANALYZE_VECTORS is 'a\\x0a\\x1b]0;x\\x9b': expected portable, avx2 or avx512\n"), 'on one line, its controls shown')
 for words in (['--version'], ['--help'], ['help', 'overview'], ['overview', '--help']):
     equal(run(*words, env=ODD), run(*words), f'{" ".join(words)} needs no vectors')
 equal(run('overview', folder('whole.jsonl'), env={'CG_ANALYZE_VECTORS': ''})[0], 0, 'an empty one is none')

@@ -45,7 +45,7 @@ def environment():
 def wrong_uses():
     expect('no command', [], 2, 'no command')
     expect('unknown command', ['trainer'], 2, 'cgtrace record -- program')
-    expect('controls in a word', ['a\n\x1b]0;x\u009b'], 2, 'unknown command a??]0;x??')
+    expect('controls in a word', [b'a\n\x1b]0;x\xc2\x9b\xff'], 2, 'unknown command a\\x0a\\x1b]0;x\\x9b\\xff')
     expect('unknown option', ['record', '--colour', '--', 'true'], 2, 'unknown option --colour')
     expect('short option', ['record', '-x', '--', 'true'], 2, 'unknown option -x')
     expect('option without its value', ['record', '--output', '--', 'true'], 2, '--output needs a value')

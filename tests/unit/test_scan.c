@@ -273,13 +273,45 @@ static void test_strings(void **state)
     json_scan_free(&scan);
 }
 
+/* Controls of both blocks and what is not UTF-8 are told from their neighbours, and no character is cut. */
+static void test_utf8_shown(void **state)
+{
+    static const char text[] = "a\x1F\x20~\x7F\xC2\x80\xC2\x9F\xC2\xA0\xFF\xE3\x81z\xC3";
+    static const char shown[] = "a\\x1f ~\\x7f\\x80\\x9f\xC2\xA0\\xff\\xe3\\x81z\\xc3"; /* by hand */
+    char out[4 * sizeof text];
+    (void)state;
+    assert_int_equal(utf8_shown(out, sizeof out, text, sizeof text - 1), sizeof shown - 1);
+    assert_string_equal(out, shown);
+    static const struct {
+        size_t room;
+        const char *out;
+    } cuts[] = {{1, ""},
+                {2, "a"},
+                {3, "a"},
+                {4, "a\xC3\xA9"},
+                {5, "a\xC3\xA9"},
+                {7, "a\xC3\xA9"},
+                {8, "a\xC3\xA9\\x1b"}};
+    for (size_t i = 0; i < COUNT(cuts); i++) {
+        memset(out, '!', sizeof out);
+        assert_int_equal(utf8_shown(out, cuts[i].room, "a\xC3\xA9\x1B", 4), strlen(cuts[i].out));
+        assert_string_equal(out, cuts[i].out);
+        assert_int_equal(out[cuts[i].room], '!');
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_utf8_code_points), cmocka_unit_test(test_utf8_overlong),
-        cmocka_unit_test(test_white_space),      cmocka_unit_test(test_number_classes),
-        cmocka_unit_test(test_doubles),          cmocka_unit_test(test_u64),
-        cmocka_unit_test(test_plain_runs),       cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_utf8_code_points),
+        cmocka_unit_test(test_utf8_overlong),
+        cmocka_unit_test(test_utf8_shown),
+        cmocka_unit_test(test_white_space),
+        cmocka_unit_test(test_number_classes),
+        cmocka_unit_test(test_doubles),
+        cmocka_unit_test(test_u64),
+        cmocka_unit_test(test_plain_runs),
+        cmocka_unit_test(test_strings),
     };
     return run_tap(tests);
 }
