@@ -98,6 +98,16 @@ PAGES['compared'] = view(TRACES['slower'], folder('compared.html'), '--against',
 # ---- in the browser ----
 node = shutil.which('node')
 reason = None if node else 'node is not installed'
+# ---- names lose their middle: of n letters n - 1 stay, a third of them at the beginning ----
+NAMES = [('abcdefghij', 10, 'abcdefghij'), ('abcdefghijk', 10, 'abc…fghijk'), ('model/layer1/attention/query', 12, 'mod…on/query'),
+         ('🚀🚀🚀', 3, '🚀🚀🚀'), ('🚀🚀🚀🚀🚀', 4, '🚀…🚀🚀'), ('aaaaaaae\u0301bcd', 7, 'aa…bcd'), ('x' + 'y' * 50000 + 'z', 4, 'x…yz')]
+if node:
+    script = "const { shortName } = await import(process.argv[1]); console.log(JSON.stringify(JSON.parse(process.argv[2]).map(([name, most]) => shortName(name, most))))"
+    p = subprocess.run([node, '--input-type=module', '-e', script, f'{HERE}/../../analyzer/viewer/page/format.js', json.dumps([[name, most] for name, most, _ in NAMES])],
+                       stdout=subprocess.PIPE, text=True)
+    equal(p.stdout and json.loads(p.stdout), [short for _, _, short in NAMES], 'names lose their middle')
+else:
+    skip('names lose their middle', reason)
 if not reason:
     probe = subprocess.run([node, '--input-type=module', '-e', "import 'playwright-core'; import { chromiumPath } from './browser.mjs'; if (!chromiumPath()) process.exit(3)"],
                            cwd=HERE, stderr=subprocess.PIPE)

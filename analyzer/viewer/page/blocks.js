@@ -2,7 +2,7 @@
 import { columns, run } from './data.js';
 import { textOf } from './bytes.js';
 import { bytes, tickText } from './format.js';
-import { axisSteps, colors, fitText, FONT, hueIndex } from './paint.js';
+import { axisSteps, colors, fitNamed, FONT, hueIndex } from './paint.js';
 
 let reading = null;
 
@@ -101,7 +101,7 @@ export function paintBlocks(painter, size, blocks, place, view, selected) {
         painter.rect(left, y(block.y + block.bytes), Math.max(right - left, 1), Math.max(height - 0.5, 0.8),
             chosen ? theme.strong[hueIndex(block.span ?? '')] : selected !== null ? theme.border : theme.hues[hueIndex(block.span ?? '')]);
         if (height > 13 && right - left > 50)
-            painter.text(fitText(`${bytes(block.bytes)} ${block.span ?? ''}`, right - left - 8), left + 4, y(block.y + block.bytes / 2), theme.onHue, FONT);
+            painter.text(fitNamed(`${bytes(block.bytes)} `, block.span ?? '', right - left - 8), left + 4, y(block.y + block.bytes / 2), theme.onHue, FONT);
     }
     const { step, ticks } = axisSteps(view[0], view[1], size.width);
     for (const tick of ticks) {

@@ -1,4 +1,5 @@
 // Elements are made here, and text only ever becomes a text node: nothing of a trace is read as markup.
+import { shortName } from './format.js';
 
 export function el(tag, properties = {}, ...children) {
     return fill(document.createElement(tag), properties, children);
@@ -25,9 +26,9 @@ export function replace(element, ...children) {
 }
 
 // Names of any length and direction: kept apart from the text around them, whole in the tooltip.
-export function nameElement(text, most = 120) {
-    const shown = text.length > most ? text.slice(0, most) + '…' : text;
-    return el('bdi', { class: 'name', title: text.length > most ? text.slice(0, 2000) : null }, shown);
+export function nameElement(text, most = 120, shorten = shortName) {
+    const shown = shorten(text, most);
+    return el('bdi', { class: 'name', title: shown === text ? null : text }, shown);
 }
 
 export function button(text, onclick, properties = {}) {

@@ -2,8 +2,8 @@
 import { columns, queryCommand, run } from './data.js';
 import { hasPart, textOf } from './bytes.js';
 import { button, choice, commandElement, download, el, note, replace } from './dom.js';
-import { bytes, count, duration, percent, shortText } from './format.js';
-import { CanvasPainter, colors, fitText, FONT, hueIndex, SvgPainter } from './paint.js';
+import { bytes, count, duration, percent, shortName } from './format.js';
+import { CanvasPainter, colors, fitName, FONT, hueIndex, SvgPainter } from './paint.js';
 import { change, onChange, option, setOption, state } from './state.js';
 import { Table } from './table.js';
 
@@ -104,7 +104,7 @@ export async function flameTab() {
             const marked = node.name === state.name && node.parent;
             target.rect(x, y, Math.max(width - 0.5, 0.5), ROW - 1, marked ? theme.strong[hueIndex(node.name)] : node.parent ? theme.hues[hueIndex(node.name)] : theme.border);
             if (node === focus) target.frame(x + 1, y + 1, Math.max(width - 2, 1), ROW - 2, theme.select);
-            if (width > 26) target.text(fitText(`${node.name} ${text(node.sum)}`, width - 8), x + 4, y + ROW / 2, node.parent ? theme.onHue : theme.text, FONT);
+            if (width > 26) target.text(fitName(node.name, width - 8, ` ${text(node.sum)}`), x + 4, y + ROW / 2, node.parent ? theme.onHue : theme.text, FONT);
         }
         if (boxes.length === 0) target.text('Nothing of this measure was recorded.', 8, 16, theme.faint, FONT);
     };
@@ -114,7 +114,7 @@ export async function flameTab() {
         canvas.style.height = Math.min(Math.max((deepest + 1) * ROW, 120), 1200) + 'px';
         paint(painter, painter.begin(colors().back));
     };
-    const describe = (node) => replace(status, el('bdi', {}, shortText(node.name, 200)), ` · ${text(node.sum)} with what is below (${percent(node.sum, nodes[0].sum)}), ${text(node[measure()])} itself, ${count(node.count)} ×`);
+    const describe = (node) => replace(status, el('bdi', {}, shortName(node.name, 200)), ` · ${text(node.sum)} with what is below (${percent(node.sum, nodes[0].sum)}), ${text(node[measure()])} itself, ${count(node.count)} ×`);
     const at = (event) => boxes.find((box) => box.depth === Math.floor(event.offsetY / ROW) && event.offsetX >= box.x && event.offsetX < box.x + box.width)?.node;
     canvas.addEventListener('pointermove', (event) => { const node = at(event); if (node) describe(node); });
     canvas.addEventListener('click', (event) => {

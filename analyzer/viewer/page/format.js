@@ -74,6 +74,18 @@ export function title(key) {
     return String(key).replace(/_ns$/, '').replace(/_/g, ' ');
 }
 
+// A name of at most so many letters: its middle goes, as on a terminal, since names of one program begin alike and
+// differ at their ends. No character is cut in two, and no mark loses what it combines with.
+export function shortName(text, most) {
+    if (text.length <= most) return text;
+    const head = Math.floor((most - 1) / 3);
+    const tail = most - 1 - head;
+    if (text.length <= 2 * most && Array.from(text).length <= most) return text;
+    const begin = Array.from(text.slice(0, 2 * head)).slice(0, head).join('');
+    const end = Array.from(text.slice(-2 * tail)).slice(-tail).join('');
+    return begin + '…' + end.replace(/^[\p{M}\u200d]+/u, '');
+}
+
 export function shortText(text, most) {
     const letters = Array.from(text.length > 4 * most ? text.slice(0, 4 * most) : text);
     return letters.length <= most && text.length <= 4 * most ? text : letters.slice(0, most).join('') + '…';

@@ -2,7 +2,7 @@
 import { columns, labelWords, queryCommand, run } from './data.js';
 import { commandElement, download, el, note, replace, section, svgElement, button } from './dom.js';
 import { callTree } from './flame.js';
-import { count, duration, shortText } from './format.js';
+import { count, duration, shortName } from './format.js';
 import { colors, hueIndex } from './paint.js';
 import { change, onChange, state } from './state.js';
 import { Table } from './table.js';
@@ -40,11 +40,11 @@ function box(name, x, y, center) {
     const theme = colors();
     const select = () => change({ name });
     return svgElement('g', {
-        tabindex: 0, role: 'button', class: 'node', 'aria-label': name.slice(0, 200), onclick: select,
+        tabindex: 0, role: 'button', class: 'node', 'aria-label': shortName(name, 200), onclick: select,
         onkeydown: (event) => { if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); select(); } },
-    }, svgElement('title', {}, name.slice(0, 1000)),
+    }, svgElement('title', {}, name),
     svgElement('rect', { x, y, width: BOX.width, height: BOX.height, rx: 4, fill: center ? theme.strong[hueIndex(name)] : theme.hues[hueIndex(name)] }),
-    svgElement('text', { x: x + 8, y: y + BOX.height / 2, 'dominant-baseline': 'central', 'font-size': 12, fill: center && !theme.dark ? '#fff' : theme.onHue }, shortText(name, 26)));
+    svgElement('text', { x: x + 8, y: y + BOX.height / 2, 'dominant-baseline': 'central', 'font-size': 12, fill: center && !theme.dark ? '#fff' : theme.onHue }, shortName(name, 26)));
 }
 
 function sideOf(edges, kind, end, name) {
@@ -71,7 +71,7 @@ function drawGraph(name, edges) {
             `${count(edge.count)} ×` + (edge.total_ns === null ? '' : ' ' + duration(edge.total_ns))),
     ];
     const center = BOX.width + 150;
-    return svgElement('svg', { class: 'graph', viewBox: `0 0 ${width} ${height}`, width, height, role: 'group', 'aria-label': 'Neighbours of ' + name.slice(0, 200), xmlns: 'http://www.w3.org/2000/svg' },
+    return svgElement('svg', { class: 'graph', viewBox: `0 0 ${width} ${height}`, width, height, role: 'group', 'aria-label': 'Neighbours of ' + shortName(name, 200), xmlns: 'http://www.w3.org/2000/svg' },
         before.map((one, i) => arrow(BOX.width, yOf(before, i) + BOX.height / 2, center, middle + BOX.height / 2, one.edge, 'left')),
         after.map((one, i) => arrow(center + BOX.width, middle + BOX.height / 2, center + BOX.width + 150, yOf(after, i) + BOX.height / 2, one.edge, 'right')),
         before.map((one, i) => box(one.name, 0, yOf(before, i), false)), box(name, center, middle, true),

@@ -1,6 +1,7 @@
 // The page: tabs, theme, the address, keys.
 import { openRun, run } from './data.js';
 import { announce, button, el, note, replace } from './dom.js';
+import { shortName } from './format.js';
 import { compareTab } from './compare.js';
 import { costsTab } from './costs.js';
 import { flameTab } from './flame.js';
@@ -89,9 +90,9 @@ function header() {
     const status = statusOf(run.head);
     const { entrypoint, run_id: runId, device, devices, phase } = run.head.run;
     const named = devices.find((each) => each.device === device);
-    return el('header', {}, el('h1', {}, el('bdi', {}, entrypoint.slice(0, 120))),
+    return el('header', {}, el('h1', {}, el('bdi', {}, shortName(entrypoint, 120))),
         el('span', { class: 'badge ' + status.class }, status.word),
-        el('span', { class: 'faint' }, phase + ' · ', el('bdi', {}, device.slice(0, 60)), named ? [' (', el('bdi', {}, named.name.slice(0, 80)), ')'] : null, ' · ', el('bdi', {}, runId.slice(0, 80))), themeButton());
+        el('span', { class: 'faint' }, phase + ' · ', el('bdi', {}, shortName(device, 60)), named ? [' (', el('bdi', {}, shortName(named.name, 80)), ')'] : null, ' · ', el('bdi', {}, shortName(runId, 80))), themeButton());
 }
 
 const KEY_OF_TAB = /^[1-9]$/;
@@ -107,7 +108,7 @@ function globalKeys(event) {
 async function start() {
     document.documentElement.dataset.theme = 'auto';
     await openRun();
-    document.title = `${run.head.run.entrypoint.slice(0, 100)} – cgtrace`;
+    document.title = `${shortName(run.head.run.entrypoint, 100)} – cgtrace`;
     listLanes();
     readTheme();
     readHash(TABS.map(([key]) => key));

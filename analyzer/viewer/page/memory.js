@@ -5,7 +5,7 @@ import { button, choice, commandElement, download, el, note, replace, section } 
 import { allBlocks, blockAt, isLive, paintBlocks, placeBlocks } from './blocks.js';
 import { curveNote, drawCurve, groupsAt, memoryCurve, peakOf, pointAt } from './curve.js';
 import { definitions, queryView, shownOf } from './documents.js';
-import { bytes, count, duration, tickText } from './format.js';
+import { bytes, count, duration, shortName, tickText } from './format.js';
 import { failuresView } from './failures.js';
 import { axisSteps, CanvasPainter, colors, FONT, SvgPainter } from './paint.js';
 import { change, onChange, option, setOption, state } from './state.js';
@@ -75,7 +75,7 @@ function curveSection(curve, peak) {
     placeSlider();
     const legend = el('ul', { class: 'legend' });
     const drawLegend = () => replace(legend, curve[grouping()].map((group, i) => el('li', {},
-        el('span', { class: 'swatch', 'data-hue': i }), el('bdi', {}, group.name.slice(0, 60)))), el('li', {}, el('span', { class: 'swatch others' }), 'others'));
+        el('span', { class: 'swatch', 'data-hue': i }), el('bdi', {}, shortName(group.name, 60)))), el('li', {}, el('span', { class: 'swatch others' }), 'others'));
     const paintLegend = () => legend.querySelectorAll('[data-hue]').forEach((swatch) => { swatch.style.background = colors().hues[swatch.dataset.hue % colors().hues.length]; });
     const legends = () => { drawLegend(); paintLegend(); };
     onChange((changed) => { if (changed.has('options')) legends(); });
@@ -141,7 +141,7 @@ function blocksSection(curve, blocks) {
     chart.canvas.addEventListener('pointermove', (event) => {
         const size = { width: chart.canvas.clientWidth, height: chart.canvas.clientHeight };
         const block = blockAt(blocks, place, view(), size, event.offsetX, event.offsetY);
-        if (block) replace(tip, el('bdi', {}, block.storage.slice(0, 80)), ` · ${bytes(block.bytes)} · `, el('bdi', {}, (block.span ?? '').slice(0, 80)),
+        if (block) replace(tip, el('bdi', {}, shortName(block.storage, 80)), ` · ${bytes(block.bytes)} · `, el('bdi', {}, shortName(block.span ?? '', 80)),
             ` · from ${duration(block.start_ns)}` + (block.end_ns === null ? ', never freed' : `, for ${duration(block.end_ns - block.start_ns)}`));
     });
     chart.canvas.addEventListener('click', (event) => {

@@ -1,7 +1,7 @@
 // Overview: what the run is, whether it can be relied on, and the headline numbers.
 import { analyze, answer, queryCommand, run } from './data.js';
 import { button, commandElement, el, nameElement, note, section } from './dom.js';
-import { bytes, count, duration, title, valueText } from './format.js';
+import { bytes, count, duration, shortText, title, valueText } from './format.js';
 import { definitions, queryView, valueView } from './documents.js';
 import { failuresBanner } from './failures.js';
 import { change } from './state.js';
@@ -71,7 +71,7 @@ export async function overviewTab() {
     const { tags, capture_contract, comparison_identity, ...provenance } = overview.provenance;
     return el('div', {},
         el('p', { class: 'status ' + status.class, role: 'status' }, el('strong', {}, status.word),
-            run.head.run.reason ? [': ', nameElement(run.head.run.reason, 400)] : null),
+            run.head.run.reason ? [': ', nameElement(run.head.run.reason, 400, shortText)] : null),
         overview.timing_unavailable_reason ? note(overview.timing_unavailable_reason) : null,
         failuresBanner(overview.out_of_memory),
         cards(overview),

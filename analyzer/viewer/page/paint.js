@@ -1,5 +1,6 @@
 // Drawing on a canvas or into an SVG document, with the same calls.
 import { svgElement } from './dom.js';
+import { shortName } from './format.js';
 
 export class CanvasPainter {
     constructor(canvas) {
@@ -202,11 +203,29 @@ export function cutText(text, length) {
 
 export const FONT = '11px system-ui, sans-serif';
 
-// At most so many pixels of a text, by the width of an average letter.
+// Letters in so many pixels, by the width of an average one.
+function lettersIn(width) {
+    return Math.floor(width / 6.3);
+}
+
+// At most so many pixels of a text.
 export function fitText(text, width) {
-    const letters = Math.floor(width / 6.3);
+    const letters = lettersIn(width);
     if (letters < 2) return '';
     return text.length <= letters ? text : cutText(text, letters - 1) + '…';
+}
+
+// The same of a name, and of what stands behind it where the whole of both fits.
+export function fitName(name, width, behind = '') {
+    const letters = lettersIn(width);
+    if (letters < 2) return '';
+    return name.length + behind.length <= letters ? name + behind : shortName(name, letters);
+}
+
+// The same of a name and what stands before it, which is always shown first.
+export function fitNamed(before, name, width) {
+    const letters = lettersIn(width) - before.length;
+    return letters < 2 ? fitText(before.trimEnd(), width) : before + shortName(name, letters);
 }
 
 // Round steps of an axis: about one label every so many pixels.

@@ -1,11 +1,11 @@
 // Timeline: threads, streams and the memory curve on one axis of time.
 import { analyze, run } from './data.js';
 import { announce, button, download, el, note, replace, section } from './dom.js';
-import { bytes, count, duration, shortText, tickText } from './format.js';
+import { bytes, count, duration, shortName, tickText } from './format.js';
 import { curveNote, drawCurve, groupsAt, memoryCurve, pointAt } from './curve.js';
 import { HEADER, LANE, Layout, RULER, wholeRange } from './lanes.js';
 import { findSlice, KINDS, lanes, laneOf, levelCount, levelFor, loadLevel, startOf } from './levels.js';
-import { axisSteps, CanvasPainter, colors, fitText, FONT, hueIndex, SvgPainter } from './paint.js';
+import { axisSteps, CanvasPainter, colors, fitName, fitNamed, fitText, FONT, hueIndex, SvgPainter } from './paint.js';
 import { statistics, busyOfTracks } from './ranges.js';
 import { sliceView, flowsOf } from './slices.js';
 import { change, onChange, state } from './state.js';
@@ -215,7 +215,7 @@ class Timeline {
         if (!found) return;
         const { level, entry } = found;
         const more = level.more[entry];
-        replace(this.tip, el('strong', {}, el('bdi', {}, shortText(run.names[level.name[entry]], 60))),
+        replace(this.tip, el('strong', {}, el('bdi', {}, shortName(run.names[level.name[entry]], 60))),
             ' ' + duration(level.end[entry] - level.start[entry]) + (more ? ` · stands for ${count(more + 1)} slices, ${duration(level.sum[entry])} together` : ''));
         this.placeTip(event, this.canvas);
     }
@@ -456,7 +456,7 @@ class Timeline {
             }
             painter.rect(left, y + 1, width > 3 ? width - 0.5 : width, LANE - 2, marked ? theme.strong[hue] : dimmed ? theme.border : theme.hues[hue]);
             if (width > 24) {
-                const text = fitText(run.names[number], width - 8);
+                const text = fitName(run.names[number], width - 8);
                 if (text) painter.text(text, left + 4, y + LANE / 2, dimmed ? theme.faint : marked && !theme.dark ? '#fff' : theme.onHue, FONT);
             }
         }
@@ -523,7 +523,7 @@ class Timeline {
                 continue;
             }
             const mark = this.layout.closed.has(row.track) ? '▸ ' : '▾ ';
-            painter.text(fitText(mark + row.title, this.gutter - 8), 6, y + HEADER / 2, theme.text, 'bold ' + FONT);
+            painter.text(fitNamed(mark, row.title, this.gutter - 8), 6, y + HEADER / 2, theme.text, 'bold ' + FONT);
             if (row.shown > 0) painter.text(fitText(row.about, this.gutter - 8), 14, y + HEADER + LANE / 2, theme.faint, FONT);
             painter.line([[0, y + row.height + 2], [size.width, y + row.height + 2]], theme.border, 0.5);
         }
