@@ -162,4 +162,7 @@ clean:
 	@[ ! -e '$(BUILD)' ] || [ -e '$(BUILD)/flags' ] || { echo "clean: $(BUILD) is kept: it has no file 'flags', as every build has" >&2; exit 1; }
 	rm -rf '$(BUILD)'
 
+# Cleaning needs none of them, and refuses a BUILD before it is walked through.
+ifeq ($(filter clean,$(MAKECMDGOALS)),)
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+endif
