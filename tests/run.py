@@ -6,6 +6,9 @@ A test that exits non-zero, prints no plan or fewer results than planned counts 
 """
 import concurrent.futures, contextlib, glob, os, re, signal, subprocess, sys, time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'tools'))
+from tap import not_built  # noqa: E402
+
 BUILD = os.environ.get('BUILD', 'build')
 LIMIT_S = 1500
 SAID = 20  # lines of a test's about its failures
@@ -14,13 +17,16 @@ RESULT = re.compile(r'^(not )?ok\b\s*\d*\s*-?\s*(.*)$')
 
 
 def find():
-    tests = sorted(p for p in glob.glob(f'{BUILD}/tests/unit/test_*') if os.access(p, os.X_OK) and not p.endswith('.d'))
+    sources = [f'{BUILD}/{p[:-2]}' for p in glob.glob('tests/unit/test_*.c')]  # built or not
+    tests = sorted({*sources, *(p for p in glob.glob(f'{BUILD}/tests/unit/test_*') if os.access(p, os.X_OK) and not p.endswith('.d'))})
     tests += sorted(glob.glob('tests/*/t_*.py') + glob.glob('tests/*/t_*.sh'))
     words = sys.argv[1:]
     return [t for t in tests if not words or any(w in t for w in words)]
 
 
 def run(path):
+    if not os.path.exists(path):
+        return path, 1, f'1..1\nnot ok 1 - {not_built(path)}\n', 0.0
     command = {'.py': [sys.executable, path], '.sh': ['bash', path]}.get(os.path.splitext(path)[1], [path])
     # A sanitizer's runtime comes second in programs that preload what was built with it, and are not.
     env = {'ASAN_OPTIONS': 'verify_asan_link_order=0', **os.environ, 'BUILD': BUILD, 'CMOCKA_MESSAGE_OUTPUT': 'TAP', 'PYTHONPATH': os.getcwd()}

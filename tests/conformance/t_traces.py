@@ -9,7 +9,8 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, '..', 'tools')]
+import tap  # noqa: E402
 from reduce import reduce  # noqa: E402
 
 PROGRAM = os.path.join(os.environ.get('BUILD', 'build'), 'cg-analyze')
@@ -71,19 +72,14 @@ def judge(trace, expected):
 
 def main():
     expectations = sorted(glob.glob(os.path.join(HERE, 'expected', '*.json')))
-    print(f'1..{len(expectations)}')
-    failed = 0
-    for number, path in enumerate(expectations, 1):
+    for path in expectations:
         name = os.path.splitext(os.path.basename(path))[0]
         with open(path, encoding='utf-8') as file:
             expected = json.load(file)
         fault = judge(os.path.join(HERE, 'traces', name + '.jsonl'), expected)
-        print(f'{"not ok" if fault else "ok"} {number} - {name}')
-        if fault:
-            print(f'# {fault}')
-            failed += 1
-    return 1 if failed else 0
+        tap.ok(not fault, name, fault)
+    tap.done()
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    main()

@@ -25,7 +25,7 @@ def text(path):
 
 
 def page(name):
-    return text(PAGES[name])
+    return text(f'{BUILD}/man/{name}')
 
 
 def forms():

@@ -7,18 +7,15 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'tools'))
+import tap  # noqa: E402
 from harness import THREAD_SANITIZED  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get('BUILD', 'build'))
 CGTRACE = f'{BUILD}/cgtrace'
-checks = []
 
 
 def check(name, good, detail=''):
-    checks.append(good)
-    print(f'{"" if good else "not "}ok {len(checks)} - {name}')
-    if not good:
-        print(f'# {detail}')
+    tap.ok(good, name, detail)
 
 
 def run(*words, **more):
@@ -65,8 +62,7 @@ def obstacles(folder):
         f.write('int main(void) { return 0; }\n')
     static = f'{folder}/still'
     if subprocess.run(['cc', '-static', '-o', static, source], capture_output=True).returncode:
-        checks.append(True)
-        print(f'ok {len(checks)} - statically linked program # SKIP no static libc here')
+        tap.skip('statically linked program', 'no static libc here')
     else:
         expect('statically linked program', ['record', '--', static], 3, 'is statically linked')
         script = f'{folder}/script'
@@ -87,8 +83,7 @@ def obstacles(folder):
         os.chmod(set_user, 0o4755)
         expect('set-user-id program', ['record', '--', set_user], 3, 'more rights than its caller')
     else:
-        checks.append(True)
-        print(f'ok {len(checks)} - set-user-id program # SKIP needs root')
+        tap.skip('set-user-id program', 'needs root')
 
 
 def ends():
@@ -99,8 +94,7 @@ def ends():
         check(f'end by {number.name}', p.returncode == -number, p.returncode)
     name = 'a signal sent to the launcher reaches the program'
     if THREAD_SANITIZED:
-        checks.append(True)
-        print(f'ok {len(checks)} - {name} # SKIP the sanitizer holds signals back while the launcher waits')
+        tap.skip(name, 'the sanitizer holds signals back while the launcher waits')
     else:
         p = subprocess.Popen([CGTRACE, 'record', '--', 'sh', '-c', 'trap "echo caught; exit 5" TERM; echo ready; while :; do sleep 0.05; done'],
                              stdout=subprocess.PIPE, text=True)
@@ -133,5 +127,4 @@ with tempfile.TemporaryDirectory() as folder:
     obstacles(folder)
     ends()
     check('help names every option', all(o in run('record', '--help').stdout for o in ('--output VALUE', '--ring-bytes', 'CGTRACE_OVERFLOW')))
-print(f'1..{len(checks)}')
-sys.exit(not all(checks))
+tap.done()

@@ -29,7 +29,7 @@ THREAD_SANITIZED = SANITIZED and 'libtsan' in _sanitizer()[0]
 
 def missing(words):
     """Why a program cannot be run here, None when it can."""
-    if not os.path.exists(program(words[0])):
+    if words[0] == 'trainer_cuda' and not os.path.exists(program(words[0])):
         return f'{words[0]} was not built (no nvcc)'
     if SANITIZED and words[0] == 'trainer_cuda':
         return 'a program of nvcc has no sanitizer, the simulated runtime has'

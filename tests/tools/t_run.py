@@ -54,6 +54,24 @@ def leaves(script, name, status, said, interrupt=None):
         tap.ok(ended(pid), f'{name}: its child has ended')
 
 
+def unbuilt():
+    """A unit test, and programs of other tests, that were not built: a line each, and the status of a failure."""
+    with tempfile.TemporaryDirectory(prefix='cgtrace-run-') as folder:
+        for part in ('unit', 'x'):
+            os.makedirs(f'{folder}/tests/{part}')
+        open(f'{folder}/tests/unit/test_y.c', 'w', encoding='utf-8').close()
+        head = f'import subprocess, sys; sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r}); import tap; tap.ok(True, "before"); '
+        for name, command in (('a', 'out/tests/a/program'), ('b', 'cg-analyze'), ('c', '/nowhere/program')):
+            with open(f'{folder}/tests/x/t_{name}.py', 'w', encoding='utf-8') as file:
+                file.write(f'{head}subprocess.run([{command!r}], env=dict(PATH="/nowhere"))\n')
+        p = subprocess.run([sys.executable, RUN], cwd=folder, env={**os.environ, 'BUILD': 'out'}, stdout=subprocess.PIPE, text=True)
+    said = [line for line in p.stdout.splitlines() if line.startswith('     not ok: ')]
+    tap.equal(said, [f'     not ok: out/{name} was not built: make BUILD=out tests' for name in ('tests/unit/test_y', 'tests/a/program', 'cg-analyze')] +
+              ['     not ok: 1 results of None planned'], 'what was not built: a line that says what to make')
+    tap.equal((p.stdout.count('Traceback'), p.stdout.count('FileNotFoundError'), p.stdout.splitlines()[-1], p.returncode), (1, 1, '3 passed, 4 failed, 0 skipped', 1),
+              'it fails; what is missing elsewhere is told as before')
+
+
 judge = runpy.run_path(RUN)['judge']
 for name, code, output, counts, reasons in [
         ('passed and failed', 1, '1..2\nok 1 - a\nnot ok 2 - b\n', (1, 1, 0), []),
@@ -70,5 +88,6 @@ names = judge(1, '1..3\n# before\nok 1 - a\n# of a\nnot ok 2 - b\n# of b\n# more
 tap.equal(names, ['b', '# of b', '# more', '# skipped: no d'], 'what is said of a failure stands beside its name')
 leaves('echo 1..1; echo ok 1', 'a test that passes', 0, '1 passed, 0 failed, 0 skipped')
 leaves('echo 1..1; wait', 'a test that hangs', 1, '0 results of 1 planned')
+unbuilt()
 leaves('wait', 'interrupted', 128 + signal.SIGTERM, '', signal.SIGTERM)
 tap.done()
