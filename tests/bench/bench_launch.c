@@ -111,7 +111,7 @@ static bool measure(const char *self, const char *path, const struct programs *p
                  programs->environment[i], self, path, programs->how[i]);
         list[i] = commands[i];
     }
-    return turns_measure(list, turns, rounds);
+    return turns_measure(list, ROUNDS_THINGS, turns, rounds);
 }
 
 /* Whether each launch of the child whose trace lies in the folder was timed; takes the trace away. */
@@ -179,8 +179,7 @@ static bool bench_untimed(const char *self, const char *path, const char *name, 
 int main(int argc, char **argv)
 {
     if (argc > 3 && !strcmp(argv[1], "child")) return child(argv[2], argv[3]);
-    cpu_set_t allowed;
-    if (!turn_possible(&allowed)) {
+    if (!turn_possible()) {
         printf("SKIP launch one processor\n");
         return 0;
     }

@@ -105,12 +105,6 @@ static void run_backtraces(void)
     under(15, take_backtraces);
 }
 
-static void pause_ms(long ms)
-{
-    const struct timespec time = {0, ms * 1000000};
-    nanosleep(&time, NULL);
-}
-
 /* ---- formatting ---- */
 
 static double by_snprintf(char *line, size_t size)

@@ -113,13 +113,6 @@ static double alone(void)
     return spent[THREADS];
 }
 
-static void rest(void)
-{
-    const struct timespec pause = {0, 25 * 1000000};
-
-    nanosleep(&pause, NULL);
-}
-
 int main(void)
 {
     char folder[] = "/tmp/cgtrace-bench-XXXXXX";
@@ -139,9 +132,9 @@ int main(void)
     alone();
     several();
     for (int i = 0; i < ROUNDS; i++) {
-        rest();
+        pause_ms(25);
         one[i] = alone();
-        rest();
+        pause_ms(25);
         each[i] = several();
     }
     double a = part(each, ROUNDS, 2), b = part(one, ROUNDS, 2);

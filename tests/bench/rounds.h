@@ -1,10 +1,5 @@
-/* Ours and a floor in turns, so that both meet the same machine, round by round.
- *
- * A hardware thread beside ours on the same core (another guest's, on a virtual machine) takes half of its
- * units. A floor that waits for the clock does not feel that, and what has more instructions does, so such
- * rounds compare nothing: in each round it is looked, before and behind what is timed, whether four chains of
- * additions take a quarter of the time of one. Seen for a span: 23 ns against 19 where they take up to 0.30
- * of it, 38 against 20 where they take more than 0.38, and nothing between. */
+/* Ours and a floor in turns, so that both meet the same machine, round by round. Rounds count that had the
+ * core alone (core.h): it is looked before and behind what is timed. */
 #ifndef CGTRACE_TESTS_BENCH_ROUNDS_H
 #define CGTRACE_TESTS_BENCH_ROUNDS_H
 
@@ -12,19 +7,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-/* Rounds are made until ROUNDS of them had the core alone, or ROUNDS_TRIED were tried. With fewer than
- * ROUNDS_LEAST the first ROUNDS_ANY count, whatever they had, and it is said. */
-enum { ROUNDS = 41, ROUNDS_LEAST = 5, ROUNDS_ANY = 41, ROUNDS_TRIED = 1000 };
+#include "tests/bench/core.h"
 
-static inline double now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
+/* Rounds are made until ROUNDS of them had the core alone, for ROUNDS_S at most. With fewer than ROUNDS_LEAST
+ * the first ROUNDS_ANY count, whatever they had, and it is said. */
+enum { ROUNDS = 41, ROUNDS_LEAST = 5, ROUNDS_ANY = 41, ROUNDS_S = 60, ROUNDS_SEEK_MS = 200 };
 
 static inline int ascending(const void *a, const void *b)
 {
@@ -38,38 +26,6 @@ static inline double part(double *values, int count, int parts)
     qsort(values, (size_t)count, sizeof *values, ascending);
     return values[count / parts];
 }
-
-#if defined(__x86_64__)
-/* Ticks of a thousand times eight additions: each waits for the one before, or they are four chains. */
-static inline uint64_t additions(bool chains)
-{
-    uint64_t a = 0, b = 0, c = 0, d = 0, begin = __builtin_ia32_rdtsc();
-
-    for (int i = 0; i < 1000 && !chains; i++)
-        __asm__ volatile("add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0\n"
-                         "add $1, %0\n add $1, %0\n add $1, %0\n add $1, %0"
-                         : "+r"(a));
-    for (int i = 0; i < 1000 && chains; i++)
-        __asm__ volatile("add $1, %0\n add $1, %1\n add $1, %2\n add $1, %3\n"
-                         "add $1, %0\n add $1, %1\n add $1, %2\n add $1, %3"
-                         : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
-    return __builtin_ia32_rdtsc() - begin;
-}
-
-static inline bool core_is_alone(void)
-{
-    uint64_t before = additions(false), chains = additions(true), behind = additions(false);
-
-    /* The shorter one: an interrupt in it would make the chains look fast. A third: between the quarter that
-     * they take alone and the half. */
-    return chains * 3 < (before < behind ? before : behind);
-}
-#else
-static inline bool core_is_alone(void)
-{
-    return true;
-}
-#endif
 
 /* Nanoseconds of each of `count`. Done once before: the pause between rounds, in which the writer reads, is
  * the bench's, and what it has cooled down is not the cost of a record (6 us of the first hundred spans). */
@@ -87,13 +43,20 @@ static inline double time_round(void (*run)(void), int count, bool *alone)
 /* What rounds found, of each of a few things that were measured in turns. */
 enum { ROUNDS_THINGS = 3 };
 struct rounds {
+    double end;          /* of the time for them, as now_ns() has it */
     int tried, count[2]; /* of any rounds, of those alone; likewise: */
     double ns[2][ROUNDS_THINGS][ROUNDS_ANY + 1];
 };
 
+static inline void rounds_begin(struct rounds *rounds)
+{
+    rounds->tried = rounds->count[false] = rounds->count[true] = 0;
+    rounds->end = now_ns() + ROUNDS_S * 1e9;
+}
+
 static inline bool rounds_go_on(const struct rounds *rounds)
 {
-    return rounds->tried < ROUNDS_TRIED && rounds->count[true] < ROUNDS;
+    return rounds->count[true] < ROUNDS && (now_ns() < rounds->end || rounds->count[false] < ROUNDS_ANY);
 }
 
 /* Whether a round counts that had the core alone so far, or had not. */
@@ -135,20 +98,21 @@ static inline void rounds_say(const struct rounds *rounds, const char *name)
 static inline void compare_rounds(const char *name, void (*ours)(void), void (*floor_)(void), int count,
                                   const char *goal)
 {
-    struct rounds rounds = {.tried = 0};
+    struct rounds rounds;
 
+    rounds_begin(&rounds);
     while (rounds_go_on(&rounds)) {
         bool alone = true;
-        double ns[2] = {time_round(floor_, count, &alone), 0};
-        struct timespec pause = {0, 5 * 1000000};
 
-        if (rounds_take(&rounds, alone)) {
-            ns[1] = time_round(ours, count, &alone);
-            pause.tv_nsec = 25 * 1000000;
-        }
+        core_seek(ROUNDS_SEEK_MS);
+        double ns[2] = {time_round(floor_, count, &alone), 0};
+        bool taken = rounds_take(&rounds, alone);
+
+        if (taken) ns[1] = time_round(ours, count, &alone);
         rounds_add(&rounds, ns, 2, alone);
-        nanosleep(&pause, NULL);
+        pause_ms(taken ? 25 : 5);
     }
+    core_anywhere();
     double a = rounds_ns(&rounds, 1), b = rounds_ns(&rounds, 0);
     rounds_say(&rounds, name);
     printf("BENCH %s %.2f %.2f %.3f %s ns\n", name, a, b, a / b, goal);

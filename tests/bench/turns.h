@@ -22,44 +22,40 @@ struct turn_answer {
     bool alone;
 };
 
-/* Of these processors there are enough for that. */
-static inline bool turn_possible(cpu_set_t *allowed)
+/* There are enough processors for that. */
+static inline bool turn_possible(void)
 {
-    return sched_getaffinity(0, sizeof *allowed, allowed) == 0 && CPU_COUNT(allowed) > 1;
+    return CPU_COUNT(core_allowed()) > 1;
 }
 
-/* The calling thread to the last of the processors, the others to the rest: threads of the recorder's would
- * else now run beside the program's and now behind it, and what they read is then in another cache or in the
- * same. */
-static inline void turn_apart(void)
+/* The calling thread to this processor, the others to the rest: threads of the recorder's would else now run
+ * beside the program's and now behind it, and what they read is then in another cache or in the same. */
+static inline void turn_apart(int processor)
 {
-    cpu_set_t here, others;
-    int last = CPU_SETSIZE - 1;
+    cpu_set_t others = *core_allowed();
     DIR *threads = opendir("/proc/self/task");
     struct dirent *entry;
 
-    if (!threads || !turn_possible(&others)) exit(1);
-    while (!CPU_ISSET((size_t)last, &others))
-        last--;
-    CPU_CLR((size_t)last, &others);
-    CPU_ZERO(&here);
-    CPU_SET((size_t)last, &here);
+    if (!threads || !turn_possible()) exit(1);
+    CPU_CLR((size_t)processor, &others);
     while ((entry = readdir(threads))) {
         pid_t thread = atoi(entry->d_name);
-        if (thread > 0) sched_setaffinity(thread, sizeof here, thread == getpid() ? &here : &others);
+        if (thread > 0 && thread != getpid()) sched_setaffinity(thread, sizeof others, &others);
     }
     closedir(threads);
+    core_take(processor);
 }
 
-/* Rounds of `count` until nobody asks any more; behind each, rest(). The exit status of the child. */
+/* Rounds of `count` on the processor that is asked for, until nobody asks any more; behind each, rest(). The
+ * exit status of the child. */
 static inline int turn_serve(void (*run)(void), int count, void (*rest)(void))
 {
-    char asked;
+    int asked, processor = -1;
 
-    turn_apart();
-    while (read(STDIN_FILENO, &asked, 1) == 1) {
+    while (read(STDIN_FILENO, &asked, sizeof asked) == (ssize_t)sizeof asked) {
         struct turn_answer answer = {.alone = true};
 
+        if (asked != processor) turn_apart(processor = asked);
         answer.ns = time_round(run, count, &answer.alone);
         if (rest) rest();
         if (write(STDOUT_FILENO, &answer, sizeof answer) != (ssize_t)sizeof answer) return 1;
@@ -93,12 +89,12 @@ static inline bool turn_open(struct turn *turn, const char *command)
 }
 
 /* Nanoseconds; negative: the child failed. */
-static inline double turn_round(struct turn *turn, bool *alone)
+static inline double turn_round(struct turn *turn, int processor, bool *alone)
 {
     struct turn_answer answer;
 
     turn->rounds++;
-    if (write(turn->talk, "", 1) != 1 ||
+    if (write(turn->talk, &processor, sizeof processor) != (ssize_t)sizeof processor ||
         recv(turn->talk, &answer, sizeof answer, MSG_WAITALL) != (ssize_t)sizeof answer)
         return -1;
     *alone &= answer.alone;
@@ -114,28 +110,30 @@ static inline bool turn_close(struct turn *turn)
     return waitpid(turn->pid, &status, 0) == turn->pid && status == 0;
 }
 
-/* Rounds of ROUNDS_THINGS commands in turns; `turns` and `rounds` hold what was found. False: a child failed.
- * Behind each child's turn its recorder has time to write and to read. */
-static inline bool turns_measure(const char *const *commands, struct turn *turns, struct rounds *rounds)
+/* Rounds of so many commands in turns, ROUNDS_THINGS at most; `turns` and `rounds` hold what was found.
+ * False: a child failed. Behind each child's turn its recorder has time to write and to read. */
+static inline bool turns_measure(const char *const *commands, int things, struct turn *turns,
+                                 struct rounds *rounds)
 {
-    const struct timespec pause = {0, 8 * 1000000};
     double ns[ROUNDS_THINGS];
     bool good = true;
     int opened = 0;
 
-    *rounds = (struct rounds){.tried = 0};
+    rounds_begin(rounds);
     signal(SIGPIPE, SIG_IGN);
-    for (; good && opened < ROUNDS_THINGS; opened++)
+    for (; good && opened < things; opened++)
         good = turn_open(&turns[opened], commands[opened]);
     while (good && rounds_go_on(rounds)) {
+        int processor = core_seek(ROUNDS_SEEK_MS);
         bool alone = true;
-        for (int i = 0; i < ROUNDS_THINGS; i++) {
-            ns[i] = turn_round(&turns[i], &alone);
+        for (int i = 0; i < things; i++) {
+            ns[i] = turn_round(&turns[i], processor, &alone);
             good &= ns[i] >= 0;
-            nanosleep(&pause, NULL);
+            pause_ms(8);
         }
-        rounds_add(rounds, ns, ROUNDS_THINGS, alone);
+        rounds_add(rounds, ns, things, alone);
     }
+    core_anywhere();
     for (int i = 0; i < opened; i++)
         good &= turn_close(&turns[i]);
     return good;
