@@ -1,27 +1,19 @@
-/* What a process in which regions are selected pays outside of them: launches and copies, which only pass
- * through, on a driver that does nothing; allocations, whose storages are kept track of, and ranges, which
- * are counted, on the simulated one. Each against the same program without the library; the least of the
- * batches' means, since everything else on the machine only adds. */
+/* What a process in which regions are selected pays outside of them, on a driver that does nothing: launches
+ * and copies, which only pass through; allocations, whose storages are kept track of; and ranges, which are
+ * counted. Each against the same program without the library, in turns. */
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <stdint.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/bench/child.h"
+#include "tests/bench/turns.h"
 
-enum { BATCH = 5000, BATCHES = 60, RUNS = 3 };
+enum { BATCH = 5000 };
 
 typedef int launch_fn(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
                       void **, void **);
 typedef int copy_fn(uint64_t, uint64_t, size_t, void *);
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void *driver;
 
@@ -54,11 +46,6 @@ static void allocations(void)
     static int (*allocate)(uint64_t *, size_t), (*release)(uint64_t);
     uint64_t address;
     if (!allocate) {
-        int (*init)(unsigned) = (int (*)(unsigned))function("cuInit");
-        int (*retain)(void **, int) = (int (*)(void **, int))function("cuDevicePrimaryCtxRetain");
-        int (*current)(void *) = (int (*)(void *))function("cuCtxSetCurrent");
-        void *context;
-        if (init(0) || retain(&context, 0) || current(context)) exit(1);
         allocate = (int (*)(uint64_t *, size_t))function("cuMemAlloc_v2");
         release = (int (*)(uint64_t))function("cuMemFree_v2");
     }
@@ -75,67 +62,60 @@ static void ranges(void)
     }
 }
 
+struct row {
+    const char *what;
+    double goal; /* ns a call that it may add: it stands in the place of a floor */
+};
+
 static int child(const char *path, const char *what)
 {
     void (*const run)(void) = !strcmp(what, "launch")  ? launches
                               : !strcmp(what, "copy")  ? copies
                               : !strcmp(what, "range") ? ranges
                                                        : allocations;
-    double least = 1e9;
 
     driver = dlopen(path, RTLD_NOW);
     if (!driver) return 1;
-    for (int batch = 0; batch < BATCHES; batch++) {
-        uint64_t begin = now_ns();
-        run();
-        double mean = (double)(now_ns() - begin) / BATCH;
-        if (mean < least) least = mean;
-        usleep(1000);
-    }
-    printf("NS %.3f\n", least);
-    return 0;
+    run();
+    return turn_serve(run, BATCH, NULL);
 }
 
-static double least_of(const char *self, const char *path, const char *what, const char *environment)
+/* A row: `waiting` is the environment of a program in which regions are selected. False: a child failed. */
+static bool measure(const char *self, const struct row *row, const char *waiting)
 {
-    char command[2048];
-    double least = -1;
-    snprintf(command, sizeof command, "env -u LD_PRELOAD %s %s child %s %s 2>&1", environment, self, path,
-             what);
-    for (int run = 0; run < RUNS; run++) {
-        double ns = child_number(command, "NS ");
-        if (ns >= 0 && (least < 0 || ns < least)) least = ns;
-    }
-    return least;
+    char bare[2048], with[2048];
+    const char *const commands[] = {bare, with};
+    struct turn turns[2];
+    struct rounds rounds;
+    snprintf(bare, sizeof bare, "exec env -u LD_PRELOAD %s child %s/tests/resolve/libcuda.so.1 %s", self,
+             child_build(), row->what);
+    snprintf(with, sizeof with, "%s exec %s child %s/tests/resolve/libcuda.so.1 %s", waiting, self,
+             child_build(), row->what);
+    if (!turns_measure(commands, 2, turns, &rounds)) return false;
+    double of_bare = rounds_ns(&rounds, 0), of_waiting = rounds_ns(&rounds, 1), added = of_waiting - of_bare;
+    rounds_say(&rounds, row->what);
+    printf("# %s: bare %.1f ns, outside of a region %.1f ns a call\n", row->what, of_bare, of_waiting);
+    printf("BENCH outside_%s %.1f %.0f %.3f <=1 ns\n", row->what, added, row->goal, added / row->goal);
+    return true;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name, *driver;
-        double goal; /* ns a call that it may add: it stands in the place of a floor */
-    } rows[] = {{"launch", "tests/resolve", 15},
-                {"copy", "tests/resolve", 15},
-                {"alloc", "sim", 500},
-                {"range", "tests/resolve", 60}};
-    char waiting[1024], path[512];
+    static const struct row rows[] = {{"launch", 15}, {"copy", 15}, {"alloc", 150}, {"range", 60}};
+    char waiting[1024];
     int failed = 0;
 
     if (argc > 3 && !strcmp(argv[1], "child")) return child(argv[2], argv[3]);
+    if (!turn_possible()) {
+        printf("SKIP outside one processor\n");
+        return 0;
+    }
     snprintf(waiting, sizeof waiting, "CGTRACE_RANGE=nowhere CGTRACE_QUIET=1 LD_PRELOAD=%s/libcgtrace.so",
              child_build());
-    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
-        snprintf(path, sizeof path, "%s/%s/libcuda.so.1", child_build(), rows[i].driver);
-        double bare = least_of(argv[0], path, rows[i].name, "A=1"),
-               with = least_of(argv[0], path, rows[i].name, waiting);
-        if (bare < 0 || with < 0) {
-            fprintf(stderr, "%s: a child failed\n", rows[i].name);
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!measure(argv[0], &rows[i], waiting)) {
+            fprintf(stderr, "%s: a child failed\n", rows[i].what);
             failed = 1;
-            continue;
         }
-        printf("# %s: bare %.1f ns, outside of a region %.1f ns a call\n", rows[i].name, bare, with);
-        printf("BENCH outside_%s %.1f %.0f %.3f <=1 ns\n", rows[i].name, with - bare, rows[i].goal,
-               (with - bare) / rows[i].goal);
-    }
     return failed;
 }

@@ -27,7 +27,7 @@ BENCH_TARGETS += $(if $(YYJSON_CHECKOUT)$(wildcard /usr/include/yyjson.h),$(BENC
 # Tracers. Their headers are not held to our warnings.
 $(BENCH_TOOLS)/peer_lttng: tests/bench/peer_lttng.c tests/bench/peer_lttng_tp.h tests/bench/peer.h
 	@mkdir -p $(@D)
-	$(call say,LINK)$(CC) -std=gnu17 $(OPT) -I. -o $@ $< -llttng-ust -ldl
+	$(call say,LINK)$(CC) -std=gnu17 -D_GNU_SOURCE $(OPT) -I. -o $@ $< -llttng-ust -ldl
 BENCH_TARGETS += $(if $(wildcard /usr/include/lttng/tracepoint.h /usr/include/*/lttng/tracepoint.h),$(BENCH_TOOLS)/peer_lttng)
 # A checkout of Tracy.
 TRACY_HOME ?= $(BUILD)/peers/tracy
