@@ -12,7 +12,7 @@
 #include "tests/bench/child.h"
 #include "tests/bench/peer.h"
 
-enum { RUNS = 3 };
+enum { RUNS = 5 };
 
 static void run_spans(void)
 {
@@ -87,18 +87,32 @@ static void bench_lttng(const char *ours, const char *folder)
 
 /* ---- Tracy ---- */
 
+/* A span is a call into a library, which can be left out, and which programs of any language share. So is a
+ * zone where the client is a library, as it must be when more than the program itself is traced: that is the
+ * one to be held against. Compiled into a program of C++ its zone is the two readings of the clock, which
+ * alone take 18.97 of its 19.06 ns, and some stores; the call, the look at the text, and a second record, for
+ * what is open when a process is killed, add 0.4 ns to them. */
 static void bench_tracy(const char *ours)
 {
-    char peer[512];
-    double a, b;
+    static const struct {
+        const char *peer, *row, *goal;
+    } rows[] = {{"peer_tracy", "span.tracy", "<=1"},
+                {"peer_tracy_c", "span.tracy_c", "<=1"},
+                {"peer_tracy_linked", "span.tracy_linked", "<=1.05"}};
 
-    if (!runnable("peer_tracy", peer, sizeof peer))
-        puts("SKIP span.tracy no sources of Tracy when this was built (scripts/deps bench fetches them, "
-             "TRACY_HOME names them)");
-    else if (!compare(ours, peer, &a, &b))
-        puts("SKIP span.tracy its program does not run");
-    else
-        printf("BENCH span.tracy %.2f %.2f %.3f <=1 ns\n", a, b, a / b);
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char peer[512];
+        double a, b;
+
+        if (!runnable(rows[i].peer, peer, sizeof peer))
+            printf("SKIP %s no sources of Tracy when this was built (scripts/deps bench fetches them, "
+                   "TRACY_HOME names them)\n",
+                   rows[i].row);
+        else if (!compare(ours, peer, &a, &b))
+            printf("SKIP %s its program does not run\n", rows[i].row);
+        else
+            printf("BENCH %s %.2f %.2f %.3f %s ns\n", rows[i].row, a, b, a / b, rows[i].goal);
+    }
 }
 
 int main(int argc, char **argv)

@@ -29,14 +29,20 @@ $(BENCH_TOOLS)/peer_lttng: tests/bench/peer_lttng.c tests/bench/peer_lttng_tp.h 
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) -std=gnu17 -D_GNU_SOURCE $(OPT) -I. -o $@ $< -llttng-ust -ldl
 BENCH_TARGETS += $(if $(wildcard /usr/include/lttng/tracepoint.h /usr/include/*/lttng/tracepoint.h),$(BENCH_TOOLS)/peer_lttng)
-# A checkout of Tracy.
+# A checkout of Tracy. Its client in a library, as ours is, for C++ and for C; and compiled into the program.
 TRACY_HOME ?= $(BUILD)/peers/tracy
-$(BENCH_TOOLS)/peer_tracy: tests/bench/peer_tracy.cc tests/bench/peer.h
+TRACY_CLIENT := $(wildcard $(TRACY_HOME)/public/TracyClient.cpp)
+TRACY_CXX = $(CXX) -std=c++17 $(OPT) -I. -isystem $(TRACY_HOME)/public -DTRACY_ENABLE -DTRACY_ONLY_LOCALHOST -DTRACY_NO_BROADCAST \
+  -DTRACY_NO_SYSTEM_TRACING -DTRACY_NO_SAMPLING -DTRACY_NO_CODE_TRANSFER -DTRACY_NO_CRASH_HANDLER -DTRACY_NO_VERIFY -w
+$(BENCH_TOOLS)/libTracyClient.so:
 	@mkdir -p $(@D)
-	$(call say,LINK)$(CXX) -std=c++17 $(OPT) -I. -isystem $(TRACY_HOME)/public -DTRACY_ENABLE -DTRACY_ONLY_LOCALHOST -DTRACY_NO_BROADCAST \
-	  -DTRACY_NO_SYSTEM_TRACING -DTRACY_NO_SAMPLING -DTRACY_NO_CODE_TRANSFER -DTRACY_NO_CRASH_HANDLER -w \
-	  -o $@ $< $(TRACY_HOME)/public/TracyClient.cpp -ldl -lpthread
-BENCH_TARGETS += $(if $(wildcard $(TRACY_HOME)/public/TracyClient.cpp),$(BENCH_TOOLS)/peer_tracy)
+	$(call say,LINK)$(TRACY_CXX) -DTRACY_EXPORTS -shared -fPIC -o $@ $(TRACY_CLIENT) -ldl -lpthread
+$(BENCH_TOOLS)/peer_tracy $(BENCH_TOOLS)/peer_tracy_c: tests/bench/peer_tracy.cc tests/bench/peer.h tests/bench/rounds.h $(BENCH_TOOLS)/libTracyClient.so
+	$(call say,LINK)$(TRACY_CXX) -DTRACY_IMPORTS $(if $(filter %_c,$@),-DZONE_OF_C) -o $@ $< -L$(@D) -lTracyClient '-Wl,-rpath,$$ORIGIN' -ldl -lpthread
+$(BENCH_TOOLS)/peer_tracy_linked: tests/bench/peer_tracy.cc tests/bench/peer.h tests/bench/rounds.h
+	@mkdir -p $(@D)
+	$(call say,LINK)$(TRACY_CXX) -o $@ $< $(TRACY_CLIENT) -ldl -lpthread
+BENCH_TARGETS += $(if $(TRACY_CLIENT),$(addprefix $(BENCH_TOOLS)/,peer_tracy peer_tracy_c peer_tracy_linked))
 # What bench_sustained writes to.
 $(BUILD)/tests/bench/discard.so: $(BUILD)/pic/tests/bench/discard.o
 	@mkdir -p $(@D)

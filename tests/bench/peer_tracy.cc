@@ -1,4 +1,5 @@
-// Tracy for bench_peers: a zone, its client connected to a reader that throws away what it gets.
+// Tracy for bench_peers: a zone, its client connected to a reader that throws away what it gets. ZONE_OF_C:
+// by the functions for C, not by the class for C++, whose parts are inline.
 #include <arpa/inet.h>
 #include <csignal>
 #include <cstdint>
@@ -8,13 +9,19 @@
 
 #include "common/TracyProtocol.hpp"
 #include "tracy/Tracy.hpp"
+#include "tracy/TracyC.h"
 
 #include "tests/bench/peer.h"
 
 static void run()
 {
     for (int i = 0; i < PEER_COUNT; i++) {
+#ifdef ZONE_OF_C
+        TracyCZoneN(zone, "forward", 1);
+        TracyCZoneEnd(zone);
+#else
         ZoneScopedN("forward");
+#endif
     }
 }
 
