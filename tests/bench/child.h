@@ -4,6 +4,7 @@
 #define CGTRACE_TESTS_BENCH_CHILD_H
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,29 @@ static inline struct child_cost child_run(const char *const *words, const char *
     return (struct child_cost){(double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                                    (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6,
                                (double)usage.ru_maxrss * 1024};
+}
+
+/* The least of some costs that noise only adds to. */
+struct least {
+    double best, second;
+    int count;
+};
+
+static inline void least_add(struct least *least, double cost)
+{
+    if (least->count == 0 || cost < least->best) {
+        least->second = least->best;
+        least->best = cost;
+    } else if (least->count == 1 || cost < least->second) {
+        least->second = cost;
+    }
+    least->count++;
+}
+
+/* Whether it was seen twice, to 3 %. */
+static inline bool least_settled(const struct least *least)
+{
+    return least->count > 1 && least->second <= least->best * 1.03;
 }
 
 #endif
