@@ -3,12 +3,11 @@
  *
  * Every measurement is a process of its own and the best of several, taken in turn. Times are processor time,
  * so that other work on the machine counts as little as it can; where threads are compared they are wall
- * time. Rates are MB of text a second.
+ * time. What has one thread begins on a processor whose core nobody shares. Rates are MB of text a second.
  *
  * The trace has 1 GB, and growth goes on to 4 GB; with CGTRACE_BENCH_SMALL=1 it has 100 MB. */
 #include <fcntl.h>
 #include <jansson.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,10 +19,11 @@
 #include <unistd.h>
 
 #include "analyzer/trace/trace.h"
+#include "tests/bench/core.h"
 #include "tests/bench/sizes.h"
 #include "tests/bench/warm.h"
 
-enum { ROUNDS = 3, TRIES = 5, SMALL_MEMORY = 64 << 20 };
+enum { ROUNDS = 3, TRIES = 5, SEEK_MS = 500, SMALL_MEMORY = 64 << 20 };
 
 struct times {
     double cpu, wall; /* s */
@@ -235,16 +235,29 @@ static struct measurement measure_once(reader *read_path, const char *path)
 }
 
 /* Each time for itself: what disturbs one may leave the other alone. */
-static void measure(struct measurement *best, reader *read_path, const char *path)
+static void measure_as(struct measurement *best, reader *read_path, const char *path, bool one_thread)
 {
     struct stat file;
     if (stat(path, &file) != 0) fail("the trace is gone");
     warm_memory((size_t)file.st_size / 2 + SMALL_MEMORY); /* no reader of ours may need more */
+    if (one_thread) core_seek(SEEK_MS);
     struct measurement now = measure_once(read_path, path);
+    core_anywhere();
     bool first = best->peak_kib == 0;
     if (first || now.times.cpu < best->times.cpu) best->times.cpu = now.times.cpu;
     if (first || now.times.wall < best->times.wall) best->times.wall = now.times.wall;
     if (now.peak_kib > best->peak_kib) best->peak_kib = now.peak_kib;
+}
+
+static void measure(struct measurement *best, reader *read_path, const char *path)
+{
+    measure_as(best, read_path, path, true);
+}
+
+/* Of several threads, or processes. */
+static void measure_several(struct measurement *best, reader *read_path, const char *path)
+{
+    measure_as(best, read_path, path, false);
 }
 
 static uint64_t make_trace(const char *path, unsigned long records)
@@ -265,12 +278,6 @@ static double rate(uint64_t bytes, double seconds)
 static void print_row(const char *name, double ours, double floor, const char *goal, const char *unit)
 {
     printf("BENCH %s %.1f %.1f %.3f %s %s\n", name, ours, floor, ours / floor, goal, unit);
-}
-
-static unsigned processors(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
 }
 
 /* A trace that is generated, and what is measured of it. */
@@ -302,8 +309,8 @@ static void print_memory(struct trace *trace)
 {
     struct measurement overview = {0}, memory = {0};
     double file = (double)trace->bytes * 1e-6;
-    measure(&overview, run_overview, trace->path);
-    measure(&memory, run_query_memory, trace->path);
+    measure_several(&overview, run_overview, trace->path);
+    measure_several(&memory, run_query_memory, trace->path);
     print_row("ingest-peak-memory", (double)trace->ours.peak_kib * 1024e-6, file, "<=0.5", "MB");
     print_row("overview-peak-memory", (double)overview.peak_kib * 1024e-6, file, "<=0.5", "MB");
     print_row("query-memory-peak-memory", (double)memory.peak_kib * 1024e-6, file, "<=0.5", "MB");
@@ -312,18 +319,18 @@ static void print_memory(struct trace *trace)
 /* Other readers and more threads, on one trace. */
 static void compare_readers(struct trace *trace)
 {
-    bool two = processors() >= 2;
+    bool two = CPU_COUNT(core_allowed()) >= 2;
     struct measurement jansson = {0}, of_peers[PEERS] = {{.peak_kib = 0}}, two_threads = {0}, apart = {0},
                        floor = {0}, overview = {0};
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < TRIES; i++) {
             measure(&trace->ours, read_one_thread, trace->path);
-            if (two) measure(&two_threads, read_two_threads, trace->path);
-            if (two) measure(&apart, read_twice_apart, trace->path);
+            if (two) measure_several(&two_threads, read_two_threads, trace->path);
+            if (two) measure_several(&apart, read_twice_apart, trace->path);
             for (size_t peer = 0; peer < PEERS; peer++)
                 if (is_built(&peers[peer])) measure(&of_peers[peer], peers[peer].read, trace->path);
             measure(&floor, read_line_feeds, trace->path);
-            measure(&overview, run_overview, trace->path);
+            measure_several(&overview, run_overview, trace->path);
         }
         measure(&jansson, read_jansson, trace->path);
     }
