@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -243,6 +245,8 @@ static void storages(void)
 }
 
 static CUstream slow;
+static sem_t slow_ends;
+static _Atomic pid_t waiting; /* the thread, once its next wait is the one inside the call */
 
 static void *waits(void *unused)
 {
@@ -250,14 +254,27 @@ static void *waits(void *unused)
     CU(cuStreamSynchronize(slow)); /* so that it has joined */
     sem_post(&ready);
     sem_wait(&over);
+    atomic_store(&waiting, gettid());
     CU(cuStreamSynchronize(slow));
     return unused;
 }
 
-static void CUDA_CB sleeps(void *unused)
+static void CUDA_CB holds(void *unused)
 {
     (void)unused;
-    usleep(300000);
+    sem_wait(&slow_ends);
+}
+
+/* Whether the kernel has the thread wait; its state stands behind its name, which is in brackets. */
+static bool sleeps(pid_t thread)
+{
+    char path[64], line[256] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+    FILE *file = fopen(path, "r");
+    if (!file || !fgets(line, sizeof line, file)) exit(1);
+    fclose(file);
+    const char *state = strrchr(line, ')');
+    return state && state[2] == 'S';
 }
 
 /* Another thread is inside a call when the region ends, and comes back in the next one. */
@@ -265,16 +282,19 @@ static void straddling(void)
 {
     pthread_t thread;
 
+    sem_init(&slow_ends, 0, 0);
     CU(cuStreamCreate(&slow, CU_STREAM_NON_BLOCKING));
     nvtxRangePushA("step");
     pthread_create(&thread, NULL, waits, NULL);
     sem_wait(&ready);
-    CU(cuLaunchHostFunc(slow, sleeps, NULL));
+    CU(cuLaunchHostFunc(slow, holds, NULL));
     sem_post(&over);
-    usleep(100000);
+    while (!atomic_load(&waiting) || !sleeps(waiting))
+        usleep(1000);
     nvtxRangePop();
     nvtxRangePushA("step");
     launch(NULL);
+    sem_post(&slow_ends);
     pthread_join(thread, NULL);
     nvtxRangePop();
 }
