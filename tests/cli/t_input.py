@@ -110,19 +110,21 @@ else:
 
 
 # ---- progress: a bar on a terminal's standard error, once reading takes longer than a second ----
-def slow_read(stderr):
-    """Reads a trace from a pipe that takes more than a second; standard output."""
+def slow_read(stderr, wait):
+    """Reads a trace from a pipe that gives a part of it after each wait(), until that says that it is enough; standard output."""
     p = subprocess.Popen([PROGRAM, 'import', '-'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
     lines = text(region(*[stats(f'l{i}') for i in range(9000)])).encode()
-    for part in range(16):
-        p.stdin.write(lines[part * len(lines) // 16:(part + 1) * len(lines) // 16])
+    parts = iter([lines[at:at + len(lines) // 160 + 1] for at in range(0, len(lines), len(lines) // 160 + 1)])
+    for part in parts:
+        p.stdin.write(part)
         p.stdin.flush()
-        time.sleep(0.1)
-    return p.communicate()[0]
+        if wait():
+            break
+    return p.communicate(b''.join(parts))[0]
 
 
 master, slave = pty.openpty()
-out = slow_read(slave)
+out = slow_read(slave, lambda: select.select([master], [], [], 0.1)[0])
 # What was written to a terminal reaches its other side a little later.
 shown = b''
 while not shown.endswith(b'\r\x1b[K') and select.select([master], [], [], 10)[0]:
@@ -131,7 +133,8 @@ ok(b'reading' in shown and b'MiB' in shown and shown.endswith(b'\r\x1b[K') and o
 os.close(slave)
 os.close(master)
 with tempfile.TemporaryFile() as file:
-    slow_read(file)
+    begin = time.monotonic()
+    slow_read(file, lambda: time.sleep(0.1) or time.monotonic() - begin > 1.5)
     file.seek(0)
     equal(file.read(), b'', 'no progress where standard error is no terminal')
 
