@@ -55,8 +55,8 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     /* The receipt must not be written into the bundle that it is about; asked before that exists. */
     if (status == 0) status = output_check(output, destination, (const char *const[]){trace}, 1, error);
     if (status == 0)
-        status = bundle_publish(trace, argument(arguments, "nsight-dir")->text, destination, write_page,
-                                &bundle, error);
+        status = bundle_publish(trace, argument(arguments, "nsight-dir")->text, destination,
+                                argument_threads(arguments), write_page, &bundle, error);
     free(trace);
     if (status != 0) return status;
     struct receipt receipt = {destination, &bundle};
@@ -78,6 +78,7 @@ static const struct option_spec options[] = {
      .about = "reports of nsys stats (CSV) that become part of the bundle and its evidence"},
     OPTION_OUTPUT,
     OPTION_FORMAT,
+    OPTION_THREADS,
 };
 static const struct command_example examples[] = {
     {"cg-analyze report step10.jsonl --bundle runs/step10", "keep a capture as evidence"},

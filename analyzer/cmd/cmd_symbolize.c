@@ -66,7 +66,9 @@ const struct command command_symbolize = {
                    "from, in each DIR and in /usr/lib/debug; its debug information in itself, beside it, and "
                    "in the same "
                    "places. How many frames were found, and modules without debug information, are told on "
-                   "standard error.",
+                   "standard error.\n"
+                   "Lines are copied as they are read, and each frame is looked up once: one thread does it, so "
+                   "there is no --threads.",
     OPTION_LIST(options),
     EXAMPLE_LIST(examples),
     .run = run,

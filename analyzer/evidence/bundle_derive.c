@@ -36,11 +36,10 @@ static int derive(int root_fd, const struct cg_trace *trace, struct evidence *ev
     return evidence_make(trace, nsight ? &gpu : NULL, EVIDENCE_NODES | EVIDENCE_EDGES, evidence, error);
 }
 
-int bundle_derive(int root_fd, const char *name, int trace_fd, bool extras, struct cg_trace **trace,
-                  struct evidence *evidence, struct cg_error *error)
+int bundle_derive(int root_fd, const char *name, int trace_fd, const struct cg_load_options *options,
+                  struct cg_trace **trace, struct evidence *evidence, struct cg_error *error)
 {
-    struct cg_load_options options = {.extras = extras};
-    int status = trace_load_descriptor(name, trace_fd, &options, trace, error);
+    int status = trace_load_descriptor(name, trace_fd, options, trace, error);
     if (status != 0) return status;
     status = derive(root_fd, *trace, evidence, error);
     if (status != 0) trace_free(*trace);

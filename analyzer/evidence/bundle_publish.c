@@ -203,14 +203,15 @@ static int write_manifest(struct staging *staging, struct cg_text run_id, struct
 }
 
 /* Everything comes from the copy, but messages name the trace that was given: its lines are the same. */
-static int derive(struct staging *staging, const char *trace_name, bundle_page *write_page,
+static int derive(struct staging *staging, const char *trace_name, unsigned threads, bundle_page *write_page,
                   struct cg_error *error)
 {
+    const struct cg_load_options options = {.extras = true, .threads = threads};
     struct cg_trace *trace;
     struct evidence evidence;
     int fd = openat(staging->fd, "trace.jsonl", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return cg_fail(error, CG_EXIT_IO, "%s/trace.jsonl: %s", staging->path, strerror(errno));
-    int status = bundle_derive(staging->fd, trace_name, fd, true, &trace, &evidence, error);
+    int status = bundle_derive(staging->fd, trace_name, fd, &options, &trace, &evidence, error);
     if (status != 0) return status;
     status = write_evidence(staging, &evidence, error);
     if (status == 0) status = write_report(staging, &evidence, error);
@@ -240,7 +241,7 @@ static int check_staged(const struct staging *staging, struct cg_error *error)
     return status;
 }
 
-int bundle_publish(const char *trace, const char *nsight_dir, const char *destination,
+int bundle_publish(const char *trace, const char *nsight_dir, const char *destination, unsigned threads,
                    bundle_page *write_page, struct bundle *bundle, struct cg_error *error)
 {
     struct staging staging;
@@ -250,7 +251,8 @@ int bundle_publish(const char *trace, const char *nsight_dir, const char *destin
     status = copy_trace(&staging, trace, error);
     if (status == 0 && nsight_dir) status = copy_nsight(&staging, nsight_dir, error);
     if (status == 0)
-        status = derive(&staging, strcmp(trace, "-") == 0 ? "standard input" : trace, write_page, error);
+        status =
+            derive(&staging, strcmp(trace, "-") == 0 ? "standard input" : trace, threads, write_page, error);
     if (status == 0) status = check_staged(&staging, error);
     if (status != 0) {
         staging_abandon(&staging);

@@ -169,7 +169,7 @@ int bundle_semantic(const struct bundle *bundle, bool *except_text, struct cg_er
     int status = CG_EXIT_INPUT, fd = bundle_open_file(bundle, "trace.jsonl", error);
     if (fd >= 0) {
         snprintf(name, sizeof name, "%s/trace.jsonl", bundle->root);
-        status = bundle_derive(bundle->root_fd, name, fd, false, &trace, &evidence, error);
+        status = bundle_derive(bundle->root_fd, name, fd, NULL, &trace, &evidence, error);
     }
     if (status == 0) {
         status = compare(bundle, &evidence, except_text, error);

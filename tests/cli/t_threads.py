@@ -62,6 +62,12 @@ path = folder.put('whole.jsonl', whole)
 first = same(path, 'a trace of many blocks')
 equal([a[0] for a in first], [0, 0, 0], 'which is accepted')
 
+bundles = []
+for n in THREADS:
+    equal(run('report', path, '--bundle', folder(f'bundle{n}'), '--threads', n)[0], 0, f'report with {n} threads')
+    bundles.append({name: read(folder(f'bundle{n}', name)) for name in os.listdir(folder(f'bundle{n}'))})
+ok(len(bundles[0]) > 3 and bundles[1:] == bundles[:-1], 'a bundle has the same bytes', [sorted(b) for b in bundles])
+
 processors = os.sched_getaffinity(0)
 os.sched_setaffinity(0, {min(processors)})
 alone = [run(c[0], path, *c[1:]) for c in COMMANDS]

@@ -51,7 +51,7 @@ static int publish(void **state)
     snprintf(root, sizeof root, "%s/b", folder);
     FILE *file = fopen(trace, "w");
     if (!file || fputs(trace_text_, file) < 0 || fclose(file) != 0) return -1;
-    if (bundle_publish(trace, NULL, root, write_page, &bundle, &error) != 0) return -1;
+    if (bundle_publish(trace, NULL, root, 0, write_page, &bundle, &error) != 0) return -1;
     bundle_close(&bundle);
     return 0;
 }
