@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tap  # noqa: E402
 
 RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'run.py')
-LIMITED = f'import runpy, sys; sys.argv[:] = ["run.py"]; run = runpy.run_path({RUN!r}); run["run"].__globals__["LIMIT_S"] = 2; sys.exit(run["main"]())'
+LIMITED = f'import runpy, sys; limit = float(sys.argv[1]); sys.argv[:] = ["run.py"]; run = runpy.run_path({RUN!r}); run["run"].__globals__["LIMIT_S"] = limit; sys.exit(run["main"]())'
 HANGS_S = 60
 LEAVES = 'sleep 1000 >/dev/null 2>&1 & echo $! > left.new; mv left.new left; '
 
@@ -32,22 +32,24 @@ def ended(pid):
                 os.kill(pid, signal.SIGKILL)
                 return False
             time.sleep(0.01)
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # not there, or gone between its file's opening and reading
         pass
     return True
 
 
-def leaves(script, name, status, said, interrupt=None):
+def leaves(script, name, status, said, interrupt=None, limit=HANGS_S):
     with tempfile.TemporaryDirectory(prefix='cgtrace-run-') as folder:
         os.makedirs(f'{folder}/tests/x')
         with open(f'{folder}/tests/x/t_x.sh', 'w', encoding='utf-8') as file:
-            file.write(LEAVES + script)
-        with subprocess.Popen([sys.executable, '-c', LIMITED], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as p:
-            if interrupt:
-                while not os.path.exists(f'{folder}/left'):
-                    time.sleep(0.01)
-                p.send_signal(interrupt)
-            out, _ = p.communicate(timeout=HANGS_S)
+            file.write(script)
+        while not os.path.exists(f'{folder}/left'):  # again where the limit came before its child
+            with subprocess.Popen([sys.executable, '-c', LIMITED, str(limit)], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as p:
+                if interrupt:
+                    while not os.path.exists(f'{folder}/left'):
+                        time.sleep(0.01)
+                    p.send_signal(interrupt)
+                out, _ = p.communicate(timeout=2 * HANGS_S)
+            limit *= 2
         with open(f'{folder}/left', encoding='utf-8') as file:
             pid = int(file.read())
         tap.ok(p.returncode == status and said in out, f'{name}: what is said of it', (p.returncode, out))
@@ -86,8 +88,8 @@ for name, code, output, counts, reasons in [
     tap.equal((tuple(got), got_reasons), (counts, reasons), name)
 names = judge(1, '1..3\n# before\nok 1 - a\n# of a\nnot ok 2 - b\n# of b\n# more\n# skipped: no d\nnot ok 3 # SKIP c\n# after\n')[3]
 tap.equal(names, ['b', '# of b', '# more', '# skipped: no d'], 'what is said of a failure stands beside its name')
-leaves('echo 1..1; echo ok 1', 'a test that passes', 0, '1 passed, 0 failed, 0 skipped')
-leaves('echo 1..1; wait', 'a test that hangs', 1, '0 results of 1 planned')
+leaves(f'{LEAVES}echo 1..1; echo ok 1', 'a test that passes', 0, '1 passed, 0 failed, 0 skipped')
+leaves(f'echo 1..1; {LEAVES}wait', 'a test that hangs', 1, '0 results of 1 planned', limit=1)
 unbuilt()
-leaves('wait', 'interrupted', 128 + signal.SIGTERM, '', signal.SIGTERM)
+leaves(f'{LEAVES}wait', 'interrupted', 128 + signal.SIGTERM, '', signal.SIGTERM)
 tap.done()
