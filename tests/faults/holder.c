@@ -1,5 +1,5 @@
-/* Preloaded: holds a thread inside of dl_iterate_phdr(), with the loader's lock, for as long as the program
- * wants. */
+/* Preloaded: holds a thread inside of dl_iterate_phdr(), with the loader's lock, until the program lets it
+ * go. */
 #define EXPORT __attribute__((visibility("default")))
 
 #include <dlfcn.h>
@@ -14,15 +14,16 @@ struct wrapped {
     void *argument;
 };
 
+enum { HANGS_MS = 60000 };
 static int (*real)(look_fn *, void *);
 static _Thread_local bool next; /* the calling thread's next look is held */
 static _Atomic bool is_inside, may_go;
-static int limit_ms;
+static _Atomic int stays_ms;
 
 EXPORT int dl_iterate_phdr(look_fn *look_at, void *argument);
-EXPORT void holder_hold_next(int ms);
+EXPORT void holder_hold_next(void);
 EXPORT bool holder_is_inside(void);
-EXPORT void holder_let_go(void);
+EXPORT void holder_let_go(int ms);
 
 __attribute__((constructor)) static void find_real(void)
 {
@@ -37,7 +38,9 @@ static int hold(struct dl_phdr_info *object, size_t size, void *argument)
     if (next) {
         next = false;
         atomic_store(&is_inside, true);
-        for (int i = 0; i < limit_ms && !atomic_load(&may_go); i++)
+        for (int i = 0; i < HANGS_MS && !atomic_load(&may_go); i++)
+            nanosleep(&nap, NULL);
+        for (int i = 0; i < atomic_load(&stays_ms); i++)
             nanosleep(&nap, NULL);
     }
     return wrapped->look_at(object, size, wrapped->argument);
@@ -51,10 +54,9 @@ int dl_iterate_phdr(look_fn *look_at, void *argument)
     return next ? real(hold, &wrapped) : real(look_at, argument);
 }
 
-/* The calling thread's next look lasts until it is let go, so many milliseconds at most. */
-void holder_hold_next(int ms)
+/* The calling thread's next look lasts until it is let go. */
+void holder_hold_next(void)
 {
-    limit_ms = ms;
     next = true;
 }
 
@@ -63,7 +65,9 @@ bool holder_is_inside(void)
     return atomic_load(&is_inside);
 }
 
-void holder_let_go(void)
+/* In so many milliseconds. */
+void holder_let_go(int ms)
 {
+    atomic_store(&stays_ms, ms);
     atomic_store(&may_go, true);
 }

@@ -1,9 +1,9 @@
 /* usage: look_fork alloc|dlsym|runtime brief|long [RUNTIME]
  * A fork while another thread is held inside of dl_iterate_phdr() (holder.c), to which one of the library's
  * three ways there has led it: the stack of a record, a look-up after an object was opened with
- * RTLD_DEEPBIND, a call of a runtime that is out of the library's sight. brief: until the child is there, for
- * 60 ms at most; long: until the child has ended. The child goes the same way, and works. Without the holder:
- * the same, and nobody is held. */
+ * RTLD_DEEPBIND, a call of a runtime that is out of the library's sight. brief: until 60 ms into the fork;
+ * long: until the child has ended. The child goes the same way, and works. Without the holder: the same, and
+ * nobody is held. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,11 +25,11 @@ static struct {
 } driver;
 static void *driver_handle;
 static int (*runtime_malloc)(void **, size_t);
-static void (*hold_next)(int ms);
+static void (*hold_next)(void);
 static bool (*is_inside)(void);
-static void (*let_go)(void);
+static void (*let_go)(int);
 static const char *way;
-static int limit_ms;
+static bool brief, held;
 static _Atomic bool is_held;
 
 static void *symbol(void *handle, const char *name)
@@ -52,9 +52,9 @@ static void open_all(const char *runtime)
     driver.release = (int (*)(unsigned long long))symbol(driver_handle, "cuMemFree_v2");
     /* The library's wrapper, whose real function is then not to be found through the program. */
     runtime_malloc = (int (*)(void **, size_t))dlvsym(RTLD_DEFAULT, "cudaMalloc", VERSION);
-    hold_next = (void (*)(int))dlsym(RTLD_DEFAULT, "holder_hold_next");
+    hold_next = (void (*)(void))dlsym(RTLD_DEFAULT, "holder_hold_next");
     is_inside = (bool (*)(void))dlsym(RTLD_DEFAULT, "holder_is_inside");
-    let_go = (void (*)(void))dlsym(RTLD_DEFAULT, "holder_let_go");
+    let_go = (void (*)(int))dlsym(RTLD_DEFAULT, "holder_let_go");
     if (strcmp(way, "dlsym") == 0 && !dlopen("libm.so.6", RTLD_NOW | RTLD_DEEPBIND)) exit(3);
 }
 
@@ -82,10 +82,19 @@ static int work(void)
 static void *holder(void *unused)
 {
     (void)unused;
-    if (hold_next) hold_next(limit_ms);
+    if (hold_next) hold_next();
     look();
     atomic_store(&is_held, true); /* it never was, where nobody holds it */
     return NULL;
+}
+
+/* Before the library's own handler, which is older: it finds the thread inside. */
+static void as_fork_begins(void)
+{
+    enum { STAYS_MS = 60 };
+
+    held = is_inside && is_inside() && !atomic_load(&is_held);
+    if (let_go && brief) let_go(STAYS_MS);
 }
 
 int main(int argc, char **argv)
@@ -95,21 +104,20 @@ int main(int argc, char **argv)
 
     if (argc < 3) return 2;
     way = argv[1];
-    limit_ms = strcmp(argv[2], "brief") == 0 ? 60 : 10000;
+    brief = strcmp(argv[2], "brief") == 0;
     open_all(argc > 3 ? argv[3] : NULL);
+    if (pthread_atfork(as_fork_begins, NULL, NULL)) return 3;
     pthread_create(&thread, NULL, holder, NULL);
     while (!atomic_load(&is_held) && !(is_inside && is_inside()))
         usleep(100);
-    bool held = is_inside && is_inside() && !atomic_load(&is_held);
     pid_t child = fork();
     if (child == 0) {
         alarm(20);
         status = work();
         return look() || status;
     }
-    if (let_go && limit_ms < 100) let_go();
     waitpid(child, &status, 0);
-    if (let_go) let_go();
+    if (let_go) let_go(0);
     pthread_join(thread, NULL);
     printf("child: %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
     fprintf(stderr, "held: %d\n", held);
