@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/cmd/bus_error.h"
 #include "analyzer/cmd/commands.h"
+#include "analyzer/cmd/fault_signals.h"
 #include "analyzer/cmd/output.h"
+#include "analyzer/trace/index_watch.h"
 #include "analyzer/trace/trace.h"
 #include "common/suggest.h"
 
@@ -72,6 +73,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     } else {
         if (status == CG_EXIT_DONE) status = limit_vectors(&error);
         if (status == CG_EXIT_DONE) status = command->run(&arguments, &error);
+        if (index_watch_broken()) status = cg_fail(&error, CG_EXIT_IO, INDEX_WATCH_TEXT);
         if (status != CG_EXIT_DONE) cg_say("%s", error.message);
     }
     arguments_free(&arguments);
@@ -92,7 +94,7 @@ int main(int argc, char **argv)
 {
     keep_memory();
     output_setup();
-    bus_error_setup();
+    fault_signals_setup();
     if (argc < 2) {
         help_all(stderr);
         return CG_EXIT_USAGE;

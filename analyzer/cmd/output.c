@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyzer/trace/index_watch.h"
+
 enum { BUFFER_BYTES = 1 << 17, ATTEMPTS = 1000 };
 
 static bool stdout_closed;
@@ -252,6 +254,10 @@ int output_write(void *context, const char *bytes, size_t length)
 int output_close(struct output *output, struct cg_error *error)
 {
     bool nameless = output->target && !output->temporary && output->fd >= 0;
+    if (output->target && index_watch_broken()) {
+        output_abandon(output);
+        return cg_fail(error, CG_EXIT_IO, INDEX_WATCH_TEXT);
+    }
     flush(output);
     if (nameless && !output->failure && name_nameless(output) != 0) output->failure = errno;
     if (output->path && output->fd >= 0) {

@@ -422,9 +422,13 @@ static struct cg_trace *load(int trace_fd, int fd, enum index_use use, bool extr
     }
     file = index_file_open(fd, trace_index_layout(), why);
     if (!file) return NULL;
-    if (index_identity_check(trace_fd, index_file_identity(file), use == INDEX_VERIFY, why))
-        return trace_index_read(file, extras, why);
-    index_file_close(file);
+    if (!index_identity_check(trace_fd, index_file_identity(file), use == INDEX_VERIFY, why)) {
+        index_file_close(file);
+        return NULL;
+    }
+    struct cg_trace *trace = trace_index_read(file, extras, why);
+    if (!trace || index_file_rely(file, why)) return trace;
+    trace_free(trace);
     return NULL;
 }
 

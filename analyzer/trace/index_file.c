@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "analyzer/trace/index_watch.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -97,7 +99,7 @@ int index_file_write(const struct index_identity *identity, uint64_t layout, con
 struct index_file {
     const unsigned char *bytes;
     size_t size;
-    bool mapped;
+    struct index_watch *watch; /* NULL: not mapped */
     struct header header;
     const struct entry *entries;
     size_t next;       /* entry that is asked for next, if they come in order */
@@ -160,14 +162,21 @@ static bool map_zeros(struct index_file *file, char why[INDEX_WHY])
     return true;
 }
 
-static struct index_file *open_bytes(const void *bytes, size_t length, bool mapped, uint64_t layout,
-                                     char why[INDEX_WHY])
+static void give_back(const struct index_file *file)
+{
+    if (file->watch) munmap((void *)(uintptr_t)file->bytes, file->size);
+    index_watch_end(file->watch);
+    if (file->zeros) munmap((void *)(uintptr_t)file->zeros, file->zeros_length);
+}
+
+static struct index_file *open_bytes(const void *bytes, size_t length, struct index_watch *watch,
+                                     uint64_t layout, char why[INDEX_WHY])
 {
     struct index_file *file = calloc(1, sizeof *file);
     bool good = file != NULL || refuse(why, "there is no memory to read it");
 
     if (good) {
-        *file = (struct index_file){.bytes = bytes, .size = length, .mapped = mapped};
+        *file = (struct index_file){.bytes = bytes, .size = length, .watch = watch};
         good = length >= sizeof file->header || refuse(why, "it is cut off");
     }
     if (good) {
@@ -175,10 +184,9 @@ static struct index_file *open_bytes(const void *bytes, size_t length, bool mapp
         good = check_header(file, layout, why) && check_directory(file, why) && map_zeros(file, why);
     }
     if (good) return file;
-    if (file)
-        index_file_close(file);
-    else if (mapped)
-        munmap((void *)(uintptr_t)bytes, length);
+    struct index_file none = {.bytes = bytes, .size = length, .watch = watch};
+    give_back(file ? file : &none);
+    free(file);
     return NULL;
 }
 
@@ -188,12 +196,13 @@ struct index_file *index_file_of(const void *bytes, size_t length, uint64_t layo
         refuse(why, "its bytes are not aligned");
         return NULL;
     }
-    return open_bytes(bytes, length, false, layout, why);
+    return open_bytes(bytes, length, NULL, layout, why);
 }
 
 struct index_file *index_file_open(int fd, uint64_t layout, char why[INDEX_WHY])
 {
     struct stat status;
+    struct index_watch *watch;
     void *bytes;
 
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -204,20 +213,26 @@ struct index_file *index_file_open(int fd, uint64_t layout, char why[INDEX_WHY])
         refuse(why, "it is cut off");
         return NULL;
     }
-    bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    watch = index_watch_begin(fd);
+    bytes = watch ? mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
     if (bytes == MAP_FAILED) {
         snprintf(why, INDEX_WHY, "it cannot be mapped: %s", strerror(errno));
+        index_watch_end(watch);
         return NULL;
     }
-    return open_bytes(bytes, (size_t)status.st_size, true, layout, why);
+    return open_bytes(bytes, (size_t)status.st_size, watch, layout, why);
 }
 
 void index_file_close(struct index_file *file)
 {
     if (!file) return;
-    if (file->mapped) munmap((void *)(uintptr_t)file->bytes, file->size);
-    if (file->zeros) munmap((void *)(uintptr_t)file->zeros, file->zeros_length);
+    give_back(file);
     free(file);
+}
+
+bool index_file_rely(struct index_file *file, char why[INDEX_WHY])
+{
+    return index_watch_rely(file->watch) || refuse(why, "it was written into while it was read");
 }
 
 const struct index_identity *index_file_identity(const struct index_file *file)

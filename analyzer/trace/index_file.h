@@ -38,8 +38,11 @@ int index_file_write(const struct index_identity *identity, uint64_t layout, con
 struct index_file;
 enum { INDEX_WHY = 200 };
 /* Maps an index, privately and for reading only; the descriptor stays the caller's. NULL, and why says why in
- * some words, when it cannot be used. */
+ * some words, when it cannot be used. Until it is closed it is watched (index_watch.h). */
 struct index_file *index_file_open(int fd, uint64_t layout, char why[INDEX_WHY]);
+/* From now on what the program says rests on it. False, and why says why, when somebody has written into it.
+ */
+bool index_file_rely(struct index_file *file, char why[INDEX_WHY]);
 /* The same for bytes that outlive it. */
 struct index_file *index_file_of(const void *bytes, size_t length, uint64_t layout, char why[INDEX_WHY]);
 void index_file_close(struct index_file *file);
