@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/descriptor.h"
+
 enum { HEADERS_MAX = 4096, NOTES_MAX = 64 << 10, SYMBOLS_MAX = 1 << 20, READ_SYMBOLS = 2048 };
 
 struct function {
@@ -224,6 +226,7 @@ static int open_file(const struct cap_module *module, struct stat *status)
     memcpy(path, module->bytes, module->path_length);
     path[module->path_length] = '\0';
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0) fd = descriptor_raise(fd); /* the program goes on meanwhile */
     if (fd >= 0 && fstat(fd, status) == 0 && S_ISREG(status->st_mode)) return fd;
     if (fd >= 0) close(fd);
     return -1;

@@ -11,13 +11,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/descriptor.h"
 #include "preload/signals.h"
 #include "preload/unnoticed.h"
 
-/* Out of the way of programs that count on the lowest free number. */
-enum { HIGH_DESCRIPTOR = 500 };
 /* With no more descriptors than these the program may need each of them: ours are closed between uses. */
 enum { FEW_DESCRIPTORS = 64 };
+/* How long a write waits for the program to give one of them back. */
+enum { FREE_WAITS_MS = 1000 };
 /* Of calls in a row that signals interrupt, until we do without. */
 enum { TRIES = 100 };
 
@@ -26,19 +27,6 @@ static bool few_descriptors(void)
     struct rlimit limit;
 
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= FEW_DESCRIPTORS;
-}
-
-/* The same at a high number, when there is one. */
-static int raise_number(int fd)
-{
-    int high = -1;
-
-    /* Numbers above the limit on descriptors are EINVAL: then as high as it allows. */
-    for (int from = HIGH_DESCRIPTOR; from > STDERR_FILENO; from /= 2)
-        if ((high = fcntl(fd, F_DUPFD_CLOEXEC, from)) >= 0 || errno != EINVAL) break;
-    if (high < 0) return fd;
-    close(fd);
-    return high;
 }
 
 static int adopt(struct file *file, int fd)
@@ -56,7 +44,7 @@ static int adopt(struct file *file, int fd)
     if (file->path[0] && few_descriptors())
         close(fd);
     else
-        file->fd = raise_number(fd);
+        file->fd = descriptor_raise(fd);
     return 0;
 }
 
@@ -90,6 +78,16 @@ static bool is_file(const struct file *file, int fd)
     return fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == file->device && now.st_ino == file->inode;
 }
 
+/* Waits a while where there is no descriptor left: a program of few may have all of them for a moment. */
+static int open_when_free(const char *path)
+{
+    int fd;
+
+    for (int i = 0; (fd = open(path, O_RDWR | O_CLOEXEC)) < 0 && errno == EMFILE && i < FREE_WAITS_MS; i++)
+        nap_ns(1000 * 1000);
+    return fd;
+}
+
 /* A descriptor of the file, for one use: the one that is kept, after making sure that it still is this file;
  * else one of its own, since several threads may be here. -1: it cannot be had (errno). */
 static int take(const struct file *file)
@@ -99,14 +97,14 @@ static int take(const struct file *file)
     if (is_file(file, file->fd)) return file->fd;
     errno = EBADF;
     if (!file->path[0]) return -1;
-    fd = open(file->path, O_RDWR | O_CLOEXEC);
+    fd = open_when_free(file->path);
     if (fd < 0) return -1;
     if (!is_file(file, fd)) {
         close(fd);
         errno = ESTALE;
         return -1;
     }
-    return raise_number(fd);
+    return descriptor_raise(fd);
 }
 
 static void let_go(const struct file *file, int fd)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/descriptor.h"
 #include "preload/signals.h"
 
 /* "begin-end rights offset device inode      name", numbers but the inode in hexadecimal (proc(5)). */
@@ -39,6 +40,7 @@ bool maps_find(uintptr_t address, char *buffer, size_t size, struct mapping *map
     SIGNALS_HELD;
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 
+    if (fd >= 0) fd = descriptor_raise(fd); /* the program's other threads go on meanwhile */
     while (fd >= 0 && !found && (got = read(fd, buffer + used, size - used)) > 0) {
         const char *line = buffer, *feed;
 

@@ -73,6 +73,7 @@ def unchanged(name, words, prefix=(), whole=None, lines=None, **more):
 def descriptors():
     for limit in (4, 5, 6, 8, 12, 16, 32, 64):
         unchanged(f'{limit} descriptors', ['count'], limited('nofile', limit), True if limit >= 8 else None)
+    unchanged('no descriptor for a while, of 64', ['take-all'], limited('nofile', 64), whole=True, lines=0)
     unchanged('no descriptors from the midst on', ['descriptors'], whole=True, lines=0)
 
 

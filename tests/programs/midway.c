@@ -69,6 +69,18 @@ static void count_descriptors(void)
     printf("%d descriptors\n", most);
 }
 
+/* All that there are, for longer than a writer needs to come by. */
+static void take_all(void)
+{
+    enum { ENOUGH = 256 };
+    int fd[ENOUGH], count = 0;
+    while (count < ENOUGH && (fd[count] = open("/dev/null", O_RDONLY)) >= 0)
+        count++;
+    usleep(300000);
+    while (count > 0)
+        close(fd[--count]);
+}
+
 static void wait_for_end_of_input(void)
 {
     char byte;
@@ -124,6 +136,8 @@ int main(int argc, char **argv)
         wait_for_end_of_input();
     else if (strcmp(how, "close-range") == 0)
         syscall(SYS_close_range, 3u, ~0u, 0u);
+    else if (strcmp(how, "take-all") == 0)
+        take_all();
     else if (strcmp(how, "count") == 0)
         count_descriptors();
     else if (strcmp(how, "own-numbers") == 0)

@@ -27,7 +27,7 @@ TEST_TARGETS += $(STACKS_DIR)/inlined
 # The recorder's walk itself, in programs whose frames are of many kinds.
 $(STACKS_DIR)/walks: OPT_STACKS := -O2 -g -fomit-frame-pointer
 $(STACKS_DIR)/walks_framed: OPT_STACKS := -O1 -g -fno-omit-frame-pointer
-WALKS_SRC := tests/stacks/walks.c $(addprefix preload/,record/cfi.c record/own_stack.c record/maps.c objects.c signals.c)
+WALKS_SRC := tests/stacks/walks.c common/descriptor.c $(addprefix preload/,record/cfi.c record/own_stack.c record/maps.c objects.c signals.c)
 $(STACKS_DIR)/walks $(STACKS_DIR)/walks_framed: $(WALKS_SRC) preload/record/unwind.c
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(STACKS_FLAGS) $(OPT_STACKS) $(SANITIZE) $(LDFLAGS) -o $@ $(WALKS_SRC) -ldl -lpthread
