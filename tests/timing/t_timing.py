@@ -195,7 +195,8 @@ def killed():
     """By its caller, once the times of its work have been read and written."""
     with tempfile.TemporaryDirectory() as folder:
         env = environment(True, SIM_LEDGER=f'{folder}/ledger', CGTRACE_OUTPUT=f'{folder}/t.jsonl', **ALL)
-        with subprocess.Popen([TIMED, 'killed', '300'], cwd=folder, env=env, stdin=subprocess.DEVNULL) as program:
+        with subprocess.Popen([TIMED, 'killed', '300'], cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as program:
+            program.stdout.readline()
             end = time.monotonic() + HANGS_S
             while intervals_written(f'{folder}/t.jsonl.part') < 250 and program.poll() is None and time.monotonic() < end:
                 time.sleep(0.01)

@@ -286,6 +286,8 @@ static void killed(void)
     for (long i = 0; i < first; i++)
         launch(stream);
     CU(cuStreamSynchronize(stream));
+    puts("done");
+    fflush(stdout);
     for (;;) /* until who reads what is written kills it */
         pause();
 }
