@@ -7,7 +7,7 @@
  * many bytes of it are whole and up to where each ring is in them, and only then frees the slots. Recovery
  * cuts `.part` at the published length and adds what the rings still hold.
  *
- *   header      one page, written once when the session opens, but for the members marked (live)
+ *   header      from the first byte, written once when the session opens, but for the members marked (live)
  *   publication two copies, each with its checksum; the one with the greater valid sequence counts
  *   rings       a directory of CAP_RINGS_MAX entries, one cache line pair each
  *   strings     an append-only area: {u32 head, bytes}, each at a multiple of 8; a string's number is its

@@ -13,6 +13,7 @@
 #include "preload/record/clock.h"
 #include "preload/record/device.h"
 #include "preload/record/live.h"
+#include "preload/record/pages.h"
 #include "preload/record/paths.h"
 #include "preload/record/record.h"
 #include "preload/record/session.h"
@@ -21,18 +22,12 @@
 #include "preload/say.h"
 #include "preload/signals.h"
 
-#define PAGE        4096u
 #define SLOTS_LIMIT (256u << 20)
 #define SLOTS_SMALL (1u << 20) /* with less, no session */
 #define SPARE_RINGS 8u         /* made beforehand for threads that have recorded before, at most */
 
 static uint64_t
     generations; /* the last one given out; an ordinary variable, so a child goes on from its parent's */
-
-static uint64_t up(uint64_t bytes)
-{
-    return (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-}
 
 /* /proc/self/stat field 22; 0 when it cannot be read. */
 static uint64_t process_start(void)
@@ -64,19 +59,19 @@ struct layout {
 static bool lay_out(struct layout *layout)
 {
     uint64_t file_limit = limits_file_bytes(), memory = limits_memory_left();
-    uint64_t header = up(sizeof(struct cap_header) + meta_bound() + 1);
+    uint64_t header = pages_up(sizeof(struct cap_header) + meta_bound() + 1);
 
     layout->publication = header;
-    layout->rings = header + up(2 * sizeof(struct cap_publication));
-    layout->strings = layout->rings + up(CAP_RINGS_MAX * sizeof(struct cap_ring));
+    layout->rings = header + pages_up(2 * sizeof(struct cap_publication));
+    layout->strings = layout->rings + pages_up(CAP_RINGS_MAX * sizeof(struct cap_ring));
     layout->stacks = layout->strings + STRINGS_BYTES;
     session.slots_offset = layout->stacks + STACKS_BYTES;
     session.slots_bytes = 0;
     session.slots_limit = SLOTS_LIMIT;
-    if (memory / 4 < session.slots_limit) session.slots_limit = memory / 4 & ~(uint64_t)(PAGE - 1);
+    if (memory / 4 < session.slots_limit) session.slots_limit = pages_down(memory / 4);
     if (file_limit < session.slots_offset + SLOTS_SMALL) return false;
     if (file_limit - session.slots_offset < session.slots_limit)
-        session.slots_limit = (file_limit - session.slots_offset) & ~(uint64_t)(PAGE - 1);
+        session.slots_limit = pages_down(file_limit - session.slots_offset);
     return true;
 }
 

@@ -96,10 +96,13 @@ static struct record_storage *make_table(uint32_t slots)
     return (struct record_storage *)(void *)table;
 }
 
-/* Its pages go, its place is not used again: tables only become larger. */
+/* Its pages go, but those that it shares with its neighbours; its place is not used again: tables only become
+ * larger. */
 static void drop_table(struct record_storage *table, uint32_t slots)
 {
-    madvise(table, slots * sizeof *table, MADV_DONTNEED);
+    uintptr_t first = pages_up((uintptr_t)table), end = pages_down((uintptr_t)(table + slots));
+
+    if (first < end) madvise((void *)first, end - first, MADV_DONTNEED);
 }
 
 void live_reset(void)

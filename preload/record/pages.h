@@ -1,19 +1,39 @@
-/* Memory whose pages are all there. */
+/* Pages of memory: how large they are here, and that they are all there. */
 #ifndef CGTRACE_PRELOAD_RECORD_PAGES_H
 #define CGTRACE_PRELOAD_RECORD_PAGES_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
+/* What addresses and offsets of mappings are multiples of: 4 KiB on x86-64; 4, 16 or 64 KiB elsewhere, by the
+ * kernel. Safe in a signal's handler. */
+static inline uint64_t pages_size(void)
+{
+    return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static inline uint64_t pages_down(uint64_t bytes)
+{
+    return bytes & ~(pages_size() - 1);
+}
+
+static inline uint64_t pages_up(uint64_t bytes)
+{
+    return pages_down(bytes + pages_size() - 1);
+}
+
 /* Brings in the pages of memory of zeros that nobody writes to yet. */
 static inline void pages_bring(void *memory, size_t bytes)
 {
     if (madvise(memory, bytes, MADV_POPULATE_WRITE) == 0) return;
-    for (size_t at = 0; at < bytes; at += 4096)
+    enum { SMALLEST_PAGE = 4096 };
+    for (size_t at = 0; at < bytes; at += SMALLEST_PAGE)
         *((volatile char *)memory + at) = 0;
 }
 

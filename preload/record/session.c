@@ -15,13 +15,13 @@
 #include "preload/record/device.h"
 #include "preload/record/live.h"
 #include "preload/record/lock.h"
+#include "preload/record/pages.h"
 #include "preload/record/record.h"
 #include "preload/record/region.h"
 #include "preload/record/stacks.h"
 #include "preload/say.h"
 #include "preload/signals.h"
 
-#define PAGE 4096u
 /* A session takes about 60 MiB of address space at once. Where a limit leaves less than this, the program may
  * want what we would take. */
 #define MEMORY_LEFT (UINT64_C(256) << 20)
@@ -136,7 +136,7 @@ static void part_from_ring(const struct record_thread *thread)
 {
     enum { PROTECTION = PROT_READ | PROT_WRITE, FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED };
     const struct ring_view *view = &session.views[thread->ring_index];
-    uintptr_t first = (uintptr_t)thread->ring & ~(uintptr_t)(PAGE - 1), end = (uintptr_t)(thread->ring + 1);
+    uintptr_t first = (uintptr_t)pages_down((uintptr_t)thread->ring), end = (uintptr_t)(thread->ring + 1);
     int past = errno;
 
     if (thread->ring == &record_no_ring || !view->slots || !peer_is_at_slot(thread->peer)) return;
@@ -230,8 +230,9 @@ __attribute__((constructor(101))) void session_load(void)
 
     if (loaded) return;
     loaded = true;
-    void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    bool wiped = page != MAP_FAILED && madvise(page, PAGE, MADV_WIPEONFORK) == 0;
+    size_t bytes = pages_up(sizeof *record_page);
+    void *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    bool wiped = page != MAP_FAILED && madvise(page, bytes, MADV_WIPEONFORK) == 0;
 
     say_init();
     clock_choose();

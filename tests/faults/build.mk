@@ -18,6 +18,11 @@ endif
 $(BUILD)/tests/faults/holder.so: $(BUILD)/pic/tests/faults/holder.o
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) -shared $(LDFLAGS) -o $@ $^
+# In place of the C library's functions, so not of the hidden ones of pic/.
+$(BUILD)/tests/faults/large_pages.so: $(BUILD)/obj/tests/faults/large_pages.o
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) -shared $(LDFLAGS) -o $@ $^
+$(BUILD)/obj/tests/faults/large_pages.o: ALL_CFLAGS += -fPIC -fno-sanitize=all
 $(BUILD)/tests/faults/libcudart-renamed.so.12: $(BUILD)/pic/tests/faults/renamed_runtime.o
 	@mkdir -p $(@D)
 	@echo 'libcudart.so.12 { global: cuda*; local: *; };' > $(@D)/renamed.map
@@ -34,4 +39,4 @@ $(BUILD)/tests/faults/heap: $(BUILD)/obj/tests/faults/heap.o $(BUILD)/sim/libcud
 $(BUILD)/tests/faults/floats: $(BUILD)/obj/tests/faults/floats.o $(BUILD)/sim/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -ldl -lm
-TEST_TARGETS += $(addprefix $(BUILD)/tests/faults/,holder.so libcudart-renamed.so.12 look_fork kept floats heap)
+TEST_TARGETS += $(addprefix $(BUILD)/tests/faults/,holder.so large_pages.so libcudart-renamed.so.12 look_fork kept floats heap)
