@@ -21,7 +21,8 @@ static _Atomic(struct index_watch *) watches; /* those of the process; they only
 static atomic_bool broken;                    /* one that was relied on and has ended */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* By its size and time of writing: that it got another name, or none any more, changes nothing of it. */
+/* By its size and time of writing: that it got another name, or none any more, changes nothing of it. What is
+ * written in the tick of the file system's clock in which the index was made goes unseen. */
 static bool written(struct index_watch *watch)
 {
     struct stat now;

@@ -9,7 +9,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from cli import PROGRAM, Folder, complete, done, equal, memory, ok, read, region, run, text  # noqa: E402
+from cli import PROGRAM, SANITIZED, Folder, complete, done, equal, memory, ok, read, region, run, skip, text  # noqa: E402
 
 TIMES = 12
 SETTLED = 2.05  # seconds after which a trace is looked at where it stands
@@ -61,10 +61,16 @@ EXPORT = ['export', path, '--to', 'ndjson-flat', '--output']
 BROKEN = b'cg-analyze: an index was written into while it was looked at\n'
 
 
-def half_answered(change):
-    """(status, whether there is an answer to the end, what is said) when that is done to the index once the first of the answer is out."""
+def put_index():
+    """Of some time ago: a write in the very tick of the clock that the last one was in shows in no time."""
     with open(path + '.cgx', 'wb') as file:
         file.write(index)
+    os.utime(path + '.cgx', (10**9, 10**9))
+
+
+def half_answered(change):
+    """(status, whether there is an answer to the end, what is said) when that is done to the index once the first of the answer is out."""
+    put_index()
     process = subprocess.Popen([PROGRAM, *EXPORT, '-'], bufsize=0, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     first = process.stdout.read(1)  # the rest does not fit into a pipe
     change()
@@ -83,30 +89,36 @@ def replace():
     os.replace(path + '.new', path + '.cgx')
 
 
+def written_over():
+    for byte in (b'\xff', b'\x01'):
+        status, _, said = half_answered(lambda: write_over(byte))
+        equal((status, said), (5, BROKEN), f'one that is written over with {byte}')
+    told = []
+    for _ in range(4 * TIMES):
+        put_index()
+        process = subprocess.Popen([PROGRAM, *EXPORT, folder('answer')], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        time.sleep(random.random() * 0.05)
+        write_over(random.choice((b'\xff', b'\x01', b'\0')))
+        _, err = process.communicate(timeout=60)
+        err = err.replace(losses, b'')
+        there = os.path.exists(folder('answer'))
+        good = process.returncode in (0, 5) and err.count(b'\n') <= 1 and (there or process.returncode == 5) and (not there or read(folder('answer')) == answer)
+        told.append(process.returncode if good else (process.returncode, there, err[:300]))
+        if there:
+            os.remove(folder('answer'))
+    equal([one for one in told if one not in (0, 5)], [], 'written over at any moment: an answer from what it was or from the trace, or one line and none')
+
+
 plain = subprocess.run([PROGRAM, *EXPORT, '-', '--no-index'], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 answer, losses = plain.stdout, plain.stderr
 ok(len(answer) > 4 << 20, 'an answer that takes its time', len(answer))
 equal(half_answered(lambda: None), (0, True, b''), 'an index that nobody touches')
-for byte in (b'\xff', b'\x01'):
-    found = half_answered(lambda: write_over(byte))
-    equal((found[0], found[2]), (5, BROKEN), f'one that is written over with {byte}')
 equal(half_answered(replace), (0, True, b''), 'one that is replaced')
 equal(half_answered(lambda: os.chmod(path + '.cgx', 0o600)), (0, True, b''), 'one that gets other rights')
-told = []
-for i in range(4 * TIMES):
-    with open(path + '.cgx', 'wb') as file:
-        file.write(index)
-    process = subprocess.Popen([PROGRAM, *EXPORT, folder('answer')], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    time.sleep(random.random() * 0.05)
-    write_over(random.choice((b'\xff', b'\x01', b'\0')))
-    _, err = process.communicate(timeout=60)
-    err = err.replace(losses, b'')
-    there = os.path.exists(folder('answer'))
-    good = process.returncode in (0, 5) and err.count(b'\n') <= 1 and (there or process.returncode == 5) and (not there or read(folder('answer')) == answer)
-    told.append(process.returncode if good else (process.returncode, there, err[:300]))
-    if there:
-        os.remove(folder('answer'))
-equal(sorted(set(map(str, told))), ['0', '5'], 'written over at any moment: an answer from what it was or from the trace, or one line and none')
+if SANITIZED:
+    skip('one that is written over', 'a sanitizer tells of what comes of it before the program can')
+else:
+    written_over()
 
 process = subprocess.Popen([PROGRAM, 'overview', '-'], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 time.sleep(0.2)
