@@ -316,15 +316,15 @@ static void print_memory(struct trace *trace)
     print_row("query-memory-peak-memory", (double)memory.peak_kib * 1024e-6, file, "<=0.5", "MB");
 }
 
-/* Other readers and more threads, on one trace. */
-static void compare_readers(struct trace *trace)
+/* Other readers and more threads, on one trace: as many times each, jansson but ROUNDS times. */
+static void compare_readers(const struct trace *trace)
 {
     bool two = CPU_COUNT(core_allowed()) >= 2;
-    struct measurement jansson = {0}, of_peers[PEERS] = {{.peak_kib = 0}}, two_threads = {0}, apart = {0},
-                       floor = {0}, overview = {0};
+    struct measurement one = {0}, jansson = {0}, of_peers[PEERS] = {{.peak_kib = 0}}, two_threads = {0},
+                       apart = {0}, floor = {0}, overview = {0};
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < TRIES; i++) {
-            measure(&trace->ours, read_one_thread, trace->path);
+            measure(&one, read_one_thread, trace->path);
             if (two) measure_several(&two_threads, read_two_threads, trace->path);
             if (two) measure_several(&apart, read_twice_apart, trace->path);
             for (size_t peer = 0; peer < PEERS; peer++)
@@ -334,7 +334,7 @@ static void compare_readers(struct trace *trace)
         }
         measure(&jansson, read_jansson, trace->path);
     }
-    double ours = rate(trace->bytes, trace->ours.times.cpu);
+    double ours = rate(trace->bytes, one.times.cpu);
     print_row("ingest-against-jansson", ours, rate(trace->bytes, jansson.times.cpu), ">=20", "MB/s");
     for (size_t peer = 0; peer < PEERS; peer++)
         if (is_built(&peers[peer]))
@@ -343,10 +343,10 @@ static void compare_readers(struct trace *trace)
             printf("SKIP %s %s\n", peers[peer].row, peers[peer].absent);
     if (two) {
         double together = rate(trace->bytes, two_threads.times.wall);
-        print_row("ingest-two-threads-against-one", together, rate(trace->bytes, trace->ours.times.wall),
-                  ">=1.5", "MB/s");
+        print_row("ingest-two-threads-against-one", together, rate(trace->bytes, one.times.wall), ">=1.5",
+                  "MB/s");
         printf("INFO two processes with a thread each, at once: %.3f of one\n",
-               2 * trace->ours.times.wall / apart.times.wall);
+               2 * one.times.wall / apart.times.wall);
         print_row("ingest-two-threads-against-jansson", together, rate(trace->bytes, jansson.times.wall),
                   ">=20", "MB/s");
     } else {

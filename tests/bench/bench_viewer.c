@@ -53,7 +53,7 @@ static double make_page(unsigned threads)
     return system(command) == 0 ? now() - begin : -1;
 }
 
-/* The quickest of each, once both were seen twice; name: of the row. */
+/* The quickest of each, once both were seen twice, or of ROUNDS_MOST; name: of the row. */
 static int measure_making(const char *name, unsigned threads, const char *goal)
 {
     struct least reading = {.count = 0}, making = {.count = 0};
@@ -64,7 +64,8 @@ static int measure_making(const char *name, unsigned threads, const char *goal)
         least_add(&reading, read);
         least_add(&making, made);
     }
-    printf("# %s: least of %d\n", name, making.count);
+    least_say(&making, name);
+    least_say(&reading, name);
     printf("BENCH %s %.2f %.2f %.2f %s s\n", name, making.best, reading.best, making.best / reading.best,
            goal);
     return 0;

@@ -83,4 +83,12 @@ static inline bool least_settled(const struct least *least)
     return least->count > 1 && least->second <= least->best * 1.03;
 }
 
+/* That it was not, where it was not; name: of the row. */
+static inline void least_say(const struct least *least, const char *name)
+{
+    if (!least_settled(least))
+        printf("NOTE %s of %d times the two least differ by %.0f %%\n", name, least->count,
+               (least->second / least->best - 1) * 100);
+}
+
 #endif

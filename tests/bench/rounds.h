@@ -11,7 +11,7 @@
 #include "tests/bench/core.h"
 
 /* Rounds are made until ROUNDS of them had the core alone, for ROUNDS_S at most. With fewer than ROUNDS_LEAST
- * the first ROUNDS_ANY count, whatever they had, and it is said. */
+ * the first ROUNDS_ANY that shared it count, and it is said. */
 enum { ROUNDS = 41, ROUNDS_LEAST = 5, ROUNDS_ANY = 41, ROUNDS_S = 60, ROUNDS_SEEK_MS = 200 };
 
 static inline int ascending(const void *a, const void *b)
@@ -44,7 +44,7 @@ static inline double time_round(void (*run)(void), int count, bool *alone)
 enum { ROUNDS_THINGS = 3 };
 struct rounds {
     double end;          /* of the time for them, as now_ns() has it */
-    int tried, count[2]; /* of any rounds, of those alone; likewise: */
+    int tried, count[2]; /* of rounds that shared the core, of those alone; likewise: */
     double ns[2][ROUNDS_THINGS][ROUNDS_ANY + 1];
 };
 
@@ -80,7 +80,7 @@ static inline bool rounds_judged(const struct rounds *rounds)
 }
 
 /* The lower quartile of the rounds that had the core alone, since sharing that began and ended between two
- * looks only adds; the median of any rounds else. */
+ * looks only adds; the median of the others else. */
 static inline double rounds_ns(struct rounds *rounds, int thing)
 {
     bool judged = rounds_judged(rounds);
@@ -90,7 +90,8 @@ static inline double rounds_ns(struct rounds *rounds, int thing)
 
 static inline void rounds_say(const struct rounds *rounds, const char *name)
 {
-    printf("# %s: %d of %d rounds had the core alone%s\n", name, rounds->count[true], rounds->tried,
+    printf("%s %s %d of %d rounds had the core alone%s\n", rounds_judged(rounds) ? "#" : "NOTE", name,
+           rounds->count[true], rounds->tried,
            rounds_judged(rounds) ? "" : ", too few to judge by: the figure is that of a shared core");
 }
 

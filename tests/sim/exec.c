@@ -163,7 +163,6 @@ static CUresult prepare(struct sim_graph *graph, struct sim_graph **out)
         return CUDA_ERROR_INVALID_VALUE;
     }
     g->users = 1;
-    g->host = runs_on_host(g);
     *out = g;
     return CUDA_SUCCESS;
 }
@@ -255,7 +254,6 @@ void sim_exec_own(struct sim_exec *exec)
     for (size_t i = 0; i < g->count; i++)
         g->nodes[i]->origin = shared->nodes[i]->origin;
     g->users = 1;
-    g->host = shared->host;
     exec->graph = g;
     sim_plan_release(shared);
 }
@@ -456,6 +454,7 @@ static CUresult launch(struct sim_call *call, CUgraphExec handle, CUstream strea
     bool capturing = stream && stream->capture;
     if (!r && !capturing) r = memory_nodes(call, e);
     if (!r) {
+        e->graph->host = runs_on_host(e->graph); /* its parameters may be others than when it was made */
         op.u.plan = e->graph;
         op.duration_ns = duration(e->graph);
         e->graph->users++;

@@ -22,7 +22,7 @@ def main():
         os.makedirs(f'{folder}/b/bench')
         tap.equal(run(folder).returncode, 1, 'no bench built: exit status 1')
         for name, body in (('one', 'echo BENCH fast 12 10 1.2 "<=1.2" ns; echo chatter; echo BENCH slow 30 10 3 "<=2" ns'),
-                           ('two', 'echo BENCH more 50 10 5 ">=5" MB/s; echo SKIP peer not installed here'), ('three', 'exit 3'), ('four', 'true')):
+                           ('two', 'echo BENCH more 50 10 5 ">=5" MB/s; echo SKIP peer not installed here; echo NOTE more the core was shared'), ('three', 'exit 3'), ('four', 'true')):
             with open(f'{folder}/b/bench/{name}', 'w') as file:
                 file.write(f'#!/bin/sh\n{body}\n')
             os.chmod(f'{folder}/b/bench/{name}', 0o755)
@@ -32,6 +32,8 @@ def main():
         tap.equal({r['name']: (r['ratio'], r['met']) for r in document['results']}, {'fast': (1.2, True), 'slow': (3, False), 'more': (5, True)},
                   'results with goals met and not met')
         tap.equal(document['skipped'], [dict(bench='two', name='peer', reason='not installed here')], 'an absent peer is skipped with its reason')
+        tap.ok(document['notes'] == [dict(bench='two', name='more', text='the core was shared')] and 'NOTE more: the core was shared\n' in good.stdout,
+               'what must be known of a row stands behind the table', good.stdout)
         tap.ok(good.returncode == 0 and '3 measured, 1 not met, 1 skipped, 0 faults' in good.stdout, 'closing line; a goal not met is no fault',
                good.stdout)
         bad = run(folder)
