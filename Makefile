@@ -155,12 +155,12 @@ install: installable $(INSTALL_TARGETS)
 uninstall: $(UNINSTALL_TARGETS)
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/cg-analyze bin/cgtrace lib/libcgtrace.so lib/libcgtrace.so.$(ABI) lib/libcgtrace.so.$(VERSION) include/cgtrace.h)
 	$(tell_loader)
-# The builds that go by these names, and the one that BUILD names: when it is one (its flags tell), and nothing that we stand in.
+# The builds that go by these names, and the one that BUILD names: when it is one (its flags tell), and nothing that we stand in, by whatever way.
+NAMED_BUILDS := build build-asan build-clang build-tsan build-ub
 clean:
-	$(if $(filter $(patsubst %/,%,$(abspath $(BUILD)))/%,$(CURDIR)/.),$(error clean: BUILD is '$(BUILD)', which holds the sources))
-	rm -rf build build-asan build-clang build-tsan build-ub
-	@[ ! -e '$(BUILD)' ] || [ -e '$(BUILD)/flags' ] || { echo "clean: $(BUILD) is kept: it has no file 'flags', as every build has" >&2; exit 1; }
-	rm -rf '$(BUILD)'
+	$(if $(filter $(patsubst %/,%,$(abspath $(BUILD)))/% $(patsubst %/,%,$(or $(realpath $(BUILD)),$(abspath $(BUILD))))/%,$(CURDIR)/. $(realpath $(CURDIR))/.),$(error clean: BUILD is '$(BUILD)', which holds the sources))
+	@$(if $(filter $(NAMED_BUILDS),$(BUILD)),:,[ ! -e '$(BUILD)' ] || [ -e '$(BUILD)/flags' ]) || { echo "clean: $(BUILD) is kept: it has no file 'flags', as every build has" >&2; exit 1; }
+	rm -rf $(NAMED_BUILDS) '$(BUILD)'
 
 # Cleaning needs none of them, and refuses a BUILD before it is walked through.
 ifeq ($(filter clean,$(MAKECMDGOALS)),)

@@ -45,7 +45,13 @@ with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as a
     for place in ('.', '..', f'{folder}/', '/', ''):  # `..` is the temporary folder
         (status, left), said = clean(f'{folder}/src', f'BUILD={place}')
         tap.ok(status == 2 and left == ['within'] and f"BUILD is '{place}', which holds the sources" in said, f"BUILD='{place}' is refused", said)
+    os.symlink('src', f'{folder}/link')
+    open(f'{folder}/src/flags', 'w', encoding='utf-8').close()
+    (status, left), said = clean(f'{folder}/src', f'BUILD={folder}/link/')
+    tap.ok(status == 2 and left == ['flags', 'within'] and 'which holds the sources' in said, 'a link to the sources is refused', said)
+    os.remove(f'{folder}/link')
     os.makedirs(f'{folder}/build-asan')
+    tap.equal(clean(folder, 'BUILD=mine')[0], (2, ['build-asan', *KEPT[:3], 'out', 'src']), 'where one is refused none is gone')
     tap.equal(clean(folder, 'BUILD=out')[0], (0, KEPT), 'BUILD names a build: it is gone, too')
     tap.equal(clean(folder, 'BUILD=out')[0], (0, KEPT), 'one that is not there')
     tap.ok(not walks.asked(), 'no folder is walked through, refused or not')

@@ -24,8 +24,8 @@ def blocked():
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGBUS])
 
 
-def cut(names, words, size, content, mask, settled=0.0):
-    """What is wrong with the answers about each of the files while it is cut at a random moment; None is right."""
+def cut(names, words, size, content, mask, answers, settled=0.0):
+    """What is wrong with the answers about each of the files while it is cut at a random moment; None is right. answers: those that may be given."""
     for name in names:
         with open(name, 'wb') as file:
             file.write(content)
@@ -35,17 +35,29 @@ def cut(names, words, size, content, mask, settled=0.0):
         time.sleep(random.random() * 0.05)
         os.truncate(name, random.choice(size))
         out, err = process.communicate(timeout=60)
-        if process.returncode not in (0, 3, 5) or err.count(b'\n') > 1:
-            return f'run {i}: status {process.returncode}, {err!r:.300}'
+        if process.returncode not in (0, 3, 5) or err.count(b'\n') > 1 or process.returncode != 5 and out.replace(name.encode(), b'') not in answers:
+            return f'run {i}: status {process.returncode}, {err!r:.300}, {out!r:.300}'
     return None
 
 
 content = whole if isinstance(whole, bytes) else whole.encode()
 ok(len(content) > 4 << 20, 'a trace of some blocks', str(len(content)))
+SIZES = (0, 4096, len(content) // 2, len(content) - 1)
+MEMORY = ['--kind', 'memory', '--no-index']
+
+
+def answer_of(bytes_):
+    with open(path, 'wb') as file:
+        file.write(bytes_)
+    return subprocess.run([PROGRAM, 'query', path, *MEMORY], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.replace(path.encode(), b'')
+
+
+of_sizes = [answer_of(content[:size]) for size in SIZES]
+of_whole = answer_of(content)
+ok(of_whole and of_whole not in of_sizes, 'another answer, or none, when it is shorter', of_sizes)
 copies = [folder(f'copy{i}.jsonl') for i in range(TIMES)]
 for mask, name in ((None, 'as usual'), (blocked, 'with SIGBUS blocked by its parent'), (lambda: signal.signal(signal.SIGBUS, signal.SIG_IGN), 'with SIGBUS ignored')):
-    equal(cut(copies, lambda copy: ['query', copy, '--kind', 'memory', '--no-index'], (0, 4096, len(content) // 2, len(content) - 1), content, mask, SETTLED), None,
-          f'a trace, {name}')
+    equal(cut(copies, lambda copy: ['query', copy, *MEMORY], SIZES, content, mask, [of_whole, *of_sizes], SETTLED), None, f'a trace, {name}')
 
 with open(path, 'wb') as file:
     file.write(content)
@@ -53,7 +65,7 @@ equal(run('index', path)[0], 0, 'an index')
 with open(path + '.cgx', 'rb') as file:
     index = file.read()
 for mask, name in ((None, 'as usual'), (blocked, 'with SIGBUS blocked by its parent')):
-    told = [cut([path + '.cgx'], lambda _: ['query', path, '--kind', 'memory'], (0, 4096, len(index) // 2), index, mask) for _ in range(TIMES)]
+    told = [cut([path + '.cgx'], lambda _: ['query', path, '--kind', 'memory'], (0, 4096, len(index) // 2), index, mask, [of_whole]) for _ in range(TIMES)]
     equal([wrong for wrong in told if wrong], [], f'an index, {name}')
 
 # ---- an index that somebody writes into ----
