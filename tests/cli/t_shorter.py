@@ -54,7 +54,7 @@ def answer_of(bytes_):
 
 of_sizes = [answer_of(content[:size]) for size in SIZES]
 of_whole = answer_of(content)
-ok(of_whole and of_whole not in of_sizes, 'another answer, or none, when it is shorter', of_sizes)
+ok(of_whole and of_whole not in of_sizes[:3], 'another answer, or none, when it is shorter', of_sizes)
 copies = [folder(f'copy{i}.jsonl') for i in range(TIMES)]
 for mask, name in ((None, 'as usual'), (blocked, 'with SIGBUS blocked by its parent'), (lambda: signal.signal(signal.SIGBUS, signal.SIG_IGN), 'with SIGBUS ignored')):
     equal(cut(copies, lambda copy: ['query', copy, *MEMORY], SIZES, content, mask, [of_whole, *of_sizes], SETTLED), None, f'a trace, {name}')
