@@ -76,23 +76,38 @@ bool utf8_blank(const char *bytes, size_t length)
     return at == length;
 }
 
+/* Whether a terminal would act on the character, or show what follows it in another order: C0 and C1 controls
+ * and DEL; the embeddings, overrides and isolates of the bidirectional algorithm (Unicode Standard Annex 9),
+ * U+202A to U+202E and U+2066 to U+2069. sequence: its bytes; 0: it is none. */
+static bool acts(const char *text, unsigned sequence)
+{
+    const unsigned char *b = (const unsigned char *)text;
+    if (sequence == 0) return true;
+    if (sequence == 1) return b[0] < 0x20 || b[0] == 0x7F;
+    if (sequence == 2) return b[0] == 0xC2 && b[1] < 0xA0;
+    return sequence == 3 && b[0] == 0xE2 &&
+           ((b[1] == 0x80 && b[2] >= 0xAA && b[2] <= 0xAE) || (b[1] == 0x81 && b[2] >= 0xA6 && b[2] <= 0xA9));
+}
+
 size_t utf8_shown(char *out, size_t room, const char *text, size_t length)
 {
     static const char digits[] = "0123456789abcdef";
     size_t used = 0;
     for (size_t i = 0; i < length;) {
         unsigned sequence = utf8_sequence(text + i, length - i);
-        unsigned char last = (unsigned char)text[i + (sequence > 1 ? sequence - 1 : 0)];
-        /* Those from U+0080 on are C2 80 to C2 9F. */
-        bool control = sequence == 1   ? last < 0x20 || last == 0x7F
-                       : sequence == 2 ? (unsigned char)text[i] == 0xC2 && last < 0xA0
-                                       : sequence == 0;
-        unsigned bytes = control ? 4 : sequence;
+        bool escaped = acts(text + i, sequence);
+        unsigned taken = sequence > 0 ? sequence : 1;
+        /* A C1 control is known by its number, which is its second byte. */
+        unsigned skipped = escaped && sequence == 2 ? 1 : 0, bytes = escaped ? 4 * (taken - skipped) : taken;
         if (used + bytes >= room) break;
-        const char escape[] = {'\\', 'x', digits[last >> 4], digits[last & 15]};
-        memcpy(out + used, control ? escape : text + i, bytes);
+        for (unsigned k = skipped; escaped && k < taken; k++) {
+            unsigned char byte = (unsigned char)text[i + k];
+            memcpy(out + used + 4 * (k - skipped), (char[]){'\\', 'x', digits[byte >> 4], digits[byte & 15]},
+                   4);
+        }
+        if (!escaped) memcpy(out + used, text + i, bytes);
         used += bytes;
-        i += sequence > 0 ? sequence : 1;
+        i += taken;
     }
     out[used] = '\0';
     return used;

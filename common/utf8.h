@@ -23,10 +23,11 @@ void utf8_trim(const char **bytes, size_t *length);
 /* Nothing but White_Space, or empty. */
 bool utf8_blank(const char *bytes, size_t length);
 
-/* Copies text for a terminal: controls (U+0000 to U+001F, U+007F to U+009F) and bytes that are no part of a
- * well-formed sequence as \xNN. What comes out is UTF-8 of one line, and sends the terminal no escape
- * sequences. At most room - 1 bytes, cut between characters, and a NUL; with room for 4 * length + 1 nothing
- * is cut. Returns its length. Safe in a signal handler. */
+/* Copies text for a terminal: controls (U+0000 to U+001F, U+007F to U+009F), those that order text anew
+ * (U+202A to U+202E, U+2066 to U+2069) and bytes that are no part of a well-formed sequence as \xNN. What
+ * comes out is UTF-8 of one line, sends the terminal no escape sequences, and reads in the order that it has.
+ * At most room - 1 bytes, cut between characters, and a NUL; with room for 4 * length + 1 nothing is cut.
+ * Returns its length. Safe in a signal handler. */
 size_t utf8_shown(char *out, size_t room, const char *text, size_t length);
 
 /* Writes a code point (not a surrogate, at most U+10FFFF); returns its 1 to 4 bytes. */

@@ -276,8 +276,12 @@ static void test_strings(void **state)
 /* Controls of both blocks and what is not UTF-8 are told from their neighbours, and no character is cut. */
 static void test_utf8_shown(void **state)
 {
-    static const char text[] = "a\x1F\x20~\x7F\xC2\x80\xC2\x9F\xC2\xA0\xFF\xE3\x81z\xC3";
-    static const char shown[] = "a\\x1f ~\\x7f\\x80\\x9f\xC2\xA0\\xff\\xe3\\x81z\\xc3"; /* by hand */
+    static const char text[] =
+        "a\x1F\x20~\x7F\xC2\x80\xC2\x9F\xC2\xA0\xFF\xE3\x81z\xC3"
+        "\xE2\x80\xA9\xE2\x80\xAA\xE2\x80\xAE\xE2\x80\xAF\xE2\x81\xA5\xE2\x81\xA6\xE2\x81\xA9\xE2\x81\xAA";
+    static const char shown[] = "a\\x1f ~\\x7f\\x80\\x9f\xC2\xA0\\xff\\xe3\\x81z\\xc3"
+                                "\xE2\x80\xA9\\xe2\\x80\\xaa\\xe2\\x80\\xae\xE2\x80\xAF\xE2\x81\xA5\\xe2\\x81"
+                                "\\xa6\\xe2\\x81\\xa9\xE2\x81\xAA"; /* by hand */
     char out[4 * sizeof text];
     (void)state;
     assert_int_equal(utf8_shown(out, sizeof out, text, sizeof text - 1), sizeof shown - 1);

@@ -75,7 +75,7 @@ export function title(key) {
 }
 
 // A name of at most so many letters: its middle goes, as on a terminal, since names of one program begin alike and
-// differ at their ends. No character is cut in two, and no mark loses what it combines with.
+// differ at their ends. No code point is cut in two, and no mark loses what it combines with.
 export function shortName(text, most) {
     if (text.length <= most) return text;
     const head = Math.floor((most - 1) / 3);
