@@ -78,16 +78,6 @@ static bool is_file(const struct file *file, int fd)
     return fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == file->device && now.st_ino == file->inode;
 }
 
-/* Waits a while where there is no descriptor left: a program of few may have all of them for a moment. */
-static int open_when_free(const char *path)
-{
-    int fd;
-
-    for (int i = 0; (fd = open(path, O_RDWR | O_CLOEXEC)) < 0 && errno == EMFILE && i < FREE_WAITS_MS; i++)
-        nap_ns(1000 * 1000);
-    return fd;
-}
-
 /* A descriptor of the file, for one use: the one that is kept, after making sure that it still is this file;
  * else one of its own, since several threads may be here. -1: it cannot be had (errno). */
 static int take(const struct file *file)
@@ -97,7 +87,7 @@ static int take(const struct file *file)
     if (is_file(file, file->fd)) return file->fd;
     errno = EBADF;
     if (!file->path[0]) return -1;
-    fd = open_when_free(file->path);
+    fd = open(file->path, O_RDWR | O_CLOEXEC);
     if (fd < 0) return -1;
     if (!is_file(file, fd)) {
         close(fd);
@@ -105,6 +95,17 @@ static int take(const struct file *file)
         return -1;
     }
     return descriptor_raise(fd);
+}
+
+/* Waits a while where there is no descriptor left: a program of few may have all of them for a moment. For
+ * the writer alone: a call of the program's is not to wait for it. */
+static int take_when_free(const struct file *file)
+{
+    int fd;
+
+    for (int i = 0; (fd = take(file)) < 0 && errno == EMFILE && i < FREE_WAITS_MS; i++)
+        nap_ns(1000 * 1000);
+    return fd;
 }
 
 static void let_go(const struct file *file, int fd)
@@ -166,7 +167,7 @@ int file_write(const struct file *file, const void *bytes, size_t length, uint64
 {
     SIGNALS_HELD;
     ERRNO_KEPT;
-    int fd = take(file), error;
+    int fd = take_when_free(file), error;
     struct held_signal held;
 
     if (fd < 0) return errno;

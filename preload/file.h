@@ -26,7 +26,8 @@ int file_adopt(struct file *file, int fd);
  * cancellation; SIGXFSZ is not delivered; a call that signals interrupt over and over is given up (EINTR).
  * Several threads may use one file. */
 
-/* All of the bytes at this offset. */
+/* All of the bytes at this offset. For the writer: where the process has no descriptor left it waits for one,
+ * a second at most. */
 int file_write(const struct file *file, const void *bytes, size_t length, uint64_t offset);
 int file_read(const struct file *file, void *bytes, size_t length, uint64_t offset);
 /* The first bytes of another one. */
