@@ -32,8 +32,11 @@ static void on_fault(int number, siginfo_t *info, void *context)
         end_with("cg-analyze: a file became shorter while it was looked at, or its device failed\n");
     /* A fault comes again behind the handler. */
     for (int i = 0; i < SIGNALS; i++)
-        if (signals[i] == number) sigaction(number, &before[i], NULL);
-    if (sent) raise(number);
+        if (signals[i] == number && !sent) sigaction(number, &before[i], NULL);
+    if (sent) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
 }
 
 void fault_signals_setup(void)

@@ -35,7 +35,7 @@ def cut(names, words, size, content, mask, answers, settled=0.0):
         time.sleep(random.random() * 0.05)
         os.truncate(name, random.choice(size))
         out, err = process.communicate(timeout=60)
-        if process.returncode not in (0, 3, 5) or err.count(b'\n') > 1 or process.returncode != 5 and out.replace(name.encode(), b'') not in answers:
+        if process.returncode not in (0, 3, 5) or err.count(b'\n') > 1 or process.returncode != 5 and out.replace(name.encode(), b'').replace(path.encode(), b'') not in answers:
             return f'run {i}: status {process.returncode}, {err!r:.300}, {out!r:.300}'
     return None
 
