@@ -12,18 +12,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Runs a shell command and returns the last number that it prints after `mark`; negative when there is none.
- */
-static inline double child_number(const char *command, const char *mark)
+/* Runs a shell command; numbers: the last that it prints after each of `count` marks, negative where there is
+ * none. */
+static inline void child_numbers(const char *command, const char *const *marks, double *numbers, int count)
 {
     FILE *pipe = popen(command, "r");
     char line[4096];
-    double number = -1;
-    while (pipe && fgets(line, sizeof line, pipe)) {
-        const char *at = strstr(line, mark);
-        if (at) number = strtod(at + strlen(mark), NULL);
-    }
+    for (int i = 0; i < count; i++)
+        numbers[i] = -1;
+    while (pipe && fgets(line, sizeof line, pipe))
+        for (int i = 0; i < count; i++) {
+            const char *at = strstr(line, marks[i]);
+            if (at) numbers[i] = strtod(at + strlen(marks[i]), NULL);
+        }
     if (pipe) pclose(pipe);
+}
+
+static inline double child_number(const char *command, const char *mark)
+{
+    double number;
+    child_numbers(command, &mark, &number, 1);
     return number;
 }
 
