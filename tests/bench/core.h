@@ -101,6 +101,12 @@ static inline int core_seek(int ms)
     }
 }
 
+/* Any processor again. */
+static inline void core_anywhere(void)
+{
+    if (sched_setaffinity(0, sizeof(cpu_set_t), core_allowed())) exit(1);
+}
+
 /* Waits until each core is the processor's own, for about so long. Leaves the thread anywhere. */
 static inline void core_seek_all(int ms)
 {
@@ -116,13 +122,7 @@ static inline void core_seek_all(int ms)
             }
         if (!all) pause_ms(5);
     }
-    if (sched_setaffinity(0, sizeof(cpu_set_t), core_allowed())) exit(1);
-}
-
-/* Any processor again. */
-static inline void core_anywhere(void)
-{
-    if (sched_setaffinity(0, sizeof(cpu_set_t), core_allowed())) exit(1);
+    core_anywhere();
 }
 
 #endif
