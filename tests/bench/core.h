@@ -107,22 +107,4 @@ static inline void core_anywhere(void)
     if (sched_setaffinity(0, sizeof(cpu_set_t), core_allowed())) exit(1);
 }
 
-/* Waits until each core is the processor's own, for about so long. Leaves the thread anywhere. */
-static inline void core_seek_all(int ms)
-{
-    double end = now_ns() + ms * 1e6;
-    bool all = false;
-
-    while (!all && now_ns() < end) {
-        all = true;
-        for (int at = 0; all && at < CPU_SETSIZE; at++)
-            if (CPU_ISSET((size_t)at, core_allowed())) {
-                core_take(at);
-                all = core_is_alone() && core_is_alone();
-            }
-        if (!all) pause_ms(5);
-    }
-    core_anywhere();
-}
-
 #endif
