@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -78,7 +79,7 @@ static int command_help(int argc, char **argv)
     return 0;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     if (argc < 2) return complain(EXIT_USAGE, "no command; `cgtrace help` lists them");
     if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
@@ -91,4 +92,15 @@ int main(int argc, char **argv)
     }
     const struct command *command = find(argv[1]);
     return command ? command->run(argc - 1, argv + 1) : unknown(argv[1], true);
+}
+
+/* What a command says goes to standard output; a reader that went away is no error. `record` says nothing
+ * there once its program runs, and ends with that one's status. */
+int main(int argc, char **argv)
+{
+    int status = run(argc, argv);
+
+    errno = 0;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE || status != 0) return status;
+    return complain(EXIT_CANNOT_WRITE, "standard output: cannot write: %s", strerror(errno));
 }

@@ -78,6 +78,7 @@ static const char tail[] =
     ".It 1\n.Cm check :\nit cannot be recorded.\n.Cm doctor :\nsomething keeps recording from working.\n"
     ".It 2\nThe command line or a setting is not understood; nothing was run.\n"
     ".It 3\nThe program cannot be recorded; it was not run.\n"
+    ".It 5\nWhat was to be said on standard output could not be written.\n"
     ".It 126\nThe program cannot be executed.\n.It 127\nThe program was not found.\n.El\n"
     ".Sh EXAMPLES\nRecord a program, then look at the trace:\n.Bd -literal -offset indent\n"
     "$ cgtrace record --output trainer.jsonl -- ./trainer_nvtx 20\n"

@@ -120,7 +120,19 @@ def deaths(folder):
     check('recovery states it', '"outcome":"failed"' in last and 'killed by signal 9 (SIGKILL)' in last, last)
 
 
+def full_disk():
+    for words in (['--help'], ['--version'], ['help', 'record'], ['record', '--help'], ['doctor'], ['check', '/bin/cat'], ['check', '--help']):
+        with open('/dev/full', 'w') as full:
+            p = subprocess.run([CGTRACE, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        check(f'nowhere to write what {" ".join(words)} says',
+              (p.returncode, p.stderr) == (5, 'cgtrace: standard output: cannot write: No space left on device\n'), (p.returncode, p.stderr))
+    with open('/dev/full', 'w') as full:
+        p = subprocess.run([CGTRACE, 'record', '--', 'sh', '-c', 'exit 7'], stdout=full, timeout=60)
+    check("a program's status with nowhere to write", p.returncode == 7, p.returncode)
+
+
 with tempfile.TemporaryDirectory() as folder:
+    full_disk()
     deaths(folder)
     environment()
     wrong_uses()
