@@ -215,6 +215,18 @@ int file_allocate(const struct file *file, uint64_t offset, uint64_t length)
     return error;
 }
 
+int file_reserve(const struct file *file, uint64_t offset, uint64_t length)
+{
+    SIGNALS_HELD;
+    ERRNO_KEPT;
+    int fd = take(file), error;
+
+    if (fd < 0) return errno;
+    error = fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)length) ? errno : 0;
+    let_go(file, fd);
+    return error;
+}
+
 int file_resize(const struct file *file, uint64_t length)
 {
     SIGNALS_HELD;

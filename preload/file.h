@@ -34,6 +34,9 @@ int file_read(const struct file *file, void *bytes, size_t length, uint64_t offs
 int file_read_from(int fd, void *bytes, size_t length);
 /* Takes space for [offset, offset + length); EOPNOTSUPP when the file system cannot promise. */
 int file_allocate(const struct file *file, uint64_t offset, uint64_t length);
+/* The same for what is still to be written behind the end, where the file then stays. Advice, and asked once.
+ */
+int file_reserve(const struct file *file, uint64_t offset, uint64_t length);
 int file_resize(const struct file *file, uint64_t length);
 int file_sync(const struct file *file);
 /* Has the disk begin with [offset, offset + length), and does not wait for it. */

@@ -55,6 +55,7 @@ static void fail(int error)
     for (int type = 0; type < CAP_TYPE_COUNT; type++) /* those of the buffer too */
         count_unwritten(type, writer.state.written.records[type] - writer.published.records[type]);
     file_resize(&session.part, writer.part_bytes); /* else what hangs over is cut by recovery */
+    writer.kept_bytes = UINT64_MAX;                /* that was cut, too */
     writer.error = error;
     writer.state.written = writer.published;
     writer.used = 0;
@@ -79,11 +80,31 @@ static void begin_sync(void)
         writer.sent_bytes = whole;
 }
 
+/* Of a long trace, space is taken in large pieces: a file system that finds it block by block takes a tenth
+ * of the writer's time for that (1,310 MB/s with, 1,160 without). A short one is not worth the call. */
+static void take_space(void)
+{
+    enum { LONG = 64 << 20, PIECE = 16 << 20 };
+
+    if (writer.part_bytes < LONG || writer.part_bytes + writer.used <= writer.kept_bytes) return;
+    if (file_reserve(&session.part, writer.part_bytes, PIECE))
+        writer.kept_bytes = UINT64_MAX; /* it cannot: not asked again */
+    else
+        writer.kept_bytes = writer.part_bytes + PIECE;
+}
+
+void drain_give_space(void)
+{
+    if (writer.kept_bytes > writer.part_bytes && writer.kept_bytes != UINT64_MAX)
+        file_resize(&session.part, writer.part_bytes);
+}
+
 void drain_write(void)
 {
     int error;
 
     if (writer.used > 0 && !writer.error) {
+        take_space();
         error = file_write(&session.part, writer.buffer, writer.used, writer.part_bytes);
         if (error) {
             fail(error);
@@ -147,6 +168,10 @@ static void format(const struct cap_record *record, uint32_t ring, uint64_t slot
     writer.used = (size_t)(jsonl_record(&writer.state, out, record, ring, slot, tid) - writer.buffer);
 }
 
+/* AHEAD: records, since their lines of memory come from where the program wrote them: 1,240 MB/s with, 1,160
+ * without. */
+enum { AHEAD = 16 };
+
 static uint64_t drain_ring(uint32_t index, uint64_t head)
 {
     struct cap_ring *ring = &session.rings[index];
@@ -156,6 +181,7 @@ static uint64_t drain_ring(uint32_t index, uint64_t head)
     while (view->drained < head) {
         const struct cap_record *record = &view->slots[view->drained & mask];
 
+        __builtin_prefetch(&view->slots[(view->drained + AHEAD) & mask]);
         if (record->type != CAP_PAD) {
             format(record, index, view->drained, ring->tid);
             count++;

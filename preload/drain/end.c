@@ -275,6 +275,7 @@ void end_trace(uint64_t last_tick, const struct session_end *how)
     collect_losses();
     write_terminal(end);
     if (writer.error) return;
+    drain_give_space();
     writer.error = failed;
     error = write_meta();
     if (!error) error = file_sync(&session.part);

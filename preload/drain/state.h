@@ -20,6 +20,7 @@ struct writer {
     size_t used;
     uint64_t part_bytes; /* whole, and published */
     uint64_t sent_bytes; /* of them the disk was asked to take */
+    uint64_t kept_bytes; /* up to where space was taken */
     uint64_t sequence;
     uint64_t meta_room; /* bytes kept for the first line, without its end of line */
     int error;          /* errno of the write that failed; nothing more is written then */
@@ -38,6 +39,8 @@ extern struct writer writer;
 uint64_t drain_round(uint64_t *end_tick);
 /* Writes what the buffer holds. */
 void drain_write(void);
+/* Gives back what space was taken behind the end. */
+void drain_give_space(void);
 /* Writes and publishes it. */
 void drain_flush(void);
 /* Room for this many bytes at writer.buffer + writer.used, after a flush when needed. */

@@ -24,6 +24,9 @@ def million(threads):
         name = f'{threads} threads, 1,000,000 launches, waiting for room'
         if tap.ok(not found, f'{name}: trace equals ledger', '\n'.join(found)):
             tap.equal((lost(recorded), issued(recorded)), (0, threads * each), f'{name}: none lost')
+        status = os.stat(run.traces[0])
+        beyond = status.st_blocks * 512 - status.st_size
+        tap.ok(status.st_size > 80 << 20 and beyond < 1 << 20, f'{name}: no space is kept behind the end', f'{status.st_size} bytes, {beyond} more on the disk')
 
 
 def dropping(threads):
