@@ -19,7 +19,7 @@ enum {
     SECONDS = 10,
     SLICE_NS = 1000000,  /* between two bursts of a thread */
     DISK_SPANS = 500000, /* of a thread: two records each */
-    DISK_RUNS = 3
+    DISK_RUNS = 9
 };
 
 static double now_s(void)
