@@ -239,12 +239,17 @@ static struct measurement measure_once(reader *read_path, const char *path)
     return result;
 }
 
-/* One more time, wherever the process is put. */
-static struct measurement measure_anywhere(reader *read_path, const char *path)
+static void warm_for(const char *path)
 {
     struct stat file;
     if (stat(path, &file) != 0) fail("the trace is gone");
     warm_memory((size_t)file.st_size / 2 + SMALL_MEMORY); /* no reader of ours may need more */
+}
+
+/* One more time, wherever the process is put. */
+static struct measurement measure_anywhere(reader *read_path, const char *path)
+{
+    warm_for(path);
     return measure_once(read_path, path);
 }
 
@@ -259,8 +264,9 @@ static void keep_best(struct measurement *best, struct measurement now)
 
 static void measure(struct measurement *best, reader *read_path, const char *path)
 {
-    core_seek(SEEK_MS);
-    keep_best(best, measure_anywhere(read_path, path));
+    warm_for(path);
+    core_seek(SEEK_MS); /* last: who shares a core changes within milliseconds */
+    keep_best(best, measure_once(read_path, path));
     core_anywhere();
 }
 
