@@ -456,7 +456,7 @@ CUresult CUDAAPI cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsig
     struct sim_node *n;
     CUresult r = begin_exec_node(&call, exec, node, &n);
     if (!r) {
-        sim_exec_own((struct sim_exec *)exec); /* the node found above may be a running launch's since: */
+        sim_exec_own((struct sim_exec *)exec); /* what was found above may be a running launch's now */
         n = sim_exec_node((struct sim_exec *)exec, (struct sim_node *)node);
         n->disabled = !enabled;
     }
