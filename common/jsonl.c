@@ -15,9 +15,10 @@ CG_OP_GRAPH_EXTRAS(OP_KEY)
 CG_MEMORY_FIELDS(MEMORY_KEY)
 CG_MEMORY_EXTRAS(MEMORY_KEY)
 
-#define WIRE(suffix, wire) wire,
-static const char *const memory_kinds[] = {CAP_MEMORY_KINDS(WIRE)};
-static const char *const end_reasons[] = {CAP_END_REASONS(WIRE)};
+static const struct word memory_kinds[] = {CAP_MEMORY_KINDS(TABLE_WORD)};
+static const struct word end_reasons[] = {CAP_END_REASONS(TABLE_WORD)};
+static const struct word actions[] = {CG_ACTION_VALUES(TABLE_ENUM_WORD)};
+static const struct word categories[] = {CG_CATEGORY_VALUES(TABLE_ENUM_WORD)};
 #define NODE_TYPE(wire) wire,
 static const char *const node_types[] = {CAP_NODE_TYPES(NODE_TYPE)};
 
@@ -362,13 +363,11 @@ static char *put_storage_marks(char *out, const struct cap_record *record, bool 
 
     if (kind < CAP_MEMORY_KIND_COUNT) {
         out = jsonl_literal(out, memory_q_memory_kind);
-        out = put_text(out, memory_kinds[kind]);
-        *out++ = '"';
+        out = put_word(out, &memory_kinds[kind]);
     }
     if (!alloc && reason > 0 && reason < CAP_END_REASON_COUNT) {
         out = jsonl_literal(out, memory_q_end_reason);
-        out = put_text(out, end_reasons[reason]);
-        *out++ = '"';
+        out = put_word(out, &end_reasons[reason]);
     }
     if (record->flags & CAP_FLAG_PREEXISTING) {
         out = jsonl_literal(out, memory_preexisting);
@@ -410,16 +409,13 @@ static char *put_storage(struct jsonl_state *state, char *out, const struct cap_
     *out++ = '"';
     out = put_field(out, memory_bytes, record->memory.bytes);
     out = jsonl_literal(out, memory_q_action);
-    out = put_text(out, cg_name_ACTION[alloc ? CG_ACTION_ALLOC : CG_ACTION_FREE]);
-    *out++ = '"';
+    out = put_word(out, &actions[alloc ? CG_ACTION_ALLOC : CG_ACTION_FREE]);
     out = jsonl_literal(out, memory_shape);
     out = jsonl_literal(out, "[]");
     out = jsonl_literal(out, memory_q_dtype);
     out = jsonl_literal(out, "unknown\"");
     out = jsonl_literal(out, memory_q_category);
-    out = put_text(out,
-                   cg_name_CATEGORY[step < sizeof step_category ? step_category[step] : CG_CATEGORY_OTHER]);
-    *out++ = '"';
+    out = put_word(out, &categories[step < sizeof step_category ? step_category[step] : CG_CATEGORY_OTHER]);
     out = put_field(out, memory_tid, (uint32_t)tid);
     out = jsonl_literal(out, memory_q_api);
     out = jsonl_bytes(out, api->name, api->length);

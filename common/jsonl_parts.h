@@ -25,6 +25,28 @@ static inline char *put_text(char *out, const char *text)
     return jsonl_bytes(out, text, strlen(text));
 }
 
+/* A word of a table: copied whole, so that none of what C does with text of unknown length is called. */
+struct word {
+    char text[16];
+    uint8_t length;
+};
+#define TABLE_WORD(suffix, wire)            {wire, sizeof(wire) - 1},
+#define TABLE_ENUM_WORD(name, suffix, wire) TABLE_WORD(suffix, wire)
+
+/* With the quote behind it. */
+static inline char *put_word(char *out, const struct word *word)
+{
+    memcpy(out, word->text, sizeof word->text);
+    out += word->length;
+    *out++ = '"';
+    return out;
+}
+
+static inline char *put_bool(char *out, bool value)
+{
+    return value ? jsonl_literal(out, "true") : jsonl_literal(out, "false");
+}
+
 static inline char *put_span_id(char *out, uint32_t span)
 {
     out = jsonl_literal(out, "span:");

@@ -11,8 +11,9 @@ CG_SPAN_START_EXTRAS(SPAN_START_KEY)
 CG_SPAN_END_FIELDS(SPAN_END_KEY)
 CG_SPAN_END_EXTRAS(SPAN_END_KEY)
 
-#define SOURCE(suffix, wire) wire,
-static const char *const span_sources[] = {CAP_SPAN_SOURCES(SOURCE)};
+static const struct word span_sources[] = {CAP_SPAN_SOURCES(TABLE_WORD)};
+static const struct word span_kinds[] = {CG_SPAN_KIND_VALUES(TABLE_ENUM_WORD)};
+static const struct word steps[] = {CG_STEP_VALUES(TABLE_ENUM_WORD)};
 
 /* A text of at most JSONL_NAME_MAX bytes under a key. */
 static char *put_label(const struct jsonl_state *state, char *out, const char *key, uint32_t number)
@@ -69,8 +70,7 @@ static char *put_span_extras(struct jsonl_state *state, char *out, const struct 
     out = put_field(out, span_start_tid, (uint32_t)tid);
     if (source < CAP_SPAN_SOURCE_COUNT) {
         out = jsonl_literal(out, span_start_q_source);
-        out = put_text(out, span_sources[source]);
-        *out++ = '"';
+        out = put_word(out, &span_sources[source]);
     }
     out = put_label(state, out, span_start_q_domain, record->span_data.domain);
     out = put_label(state, out, span_start_q_category, record->span_data.category);
@@ -106,16 +106,14 @@ static char *put_span_begin(struct jsonl_state *state, char *out, const struct c
     *out++ = '"';
     out = put_field(out, span_start_start_ns, ns);
     out = jsonl_literal(out, span_start_q_span_kind);
-    out = put_text(
-        out, cg_name_SPAN_KIND[record->span_data.kind < CG_SPAN_KIND_COUNT ? record->span_data.kind : 0]);
-    *out++ = '"';
+    out = put_word(out,
+                   &span_kinds[record->span_data.kind < CG_SPAN_KIND_COUNT ? record->span_data.kind : 0]);
     out = jsonl_literal(out, span_start_measured);
-    out = put_text(out, record->flags & CAP_FLAG_MEASURED ? "true" : "false");
+    out = put_bool(out, record->flags & CAP_FLAG_MEASURED);
     if (step >= 1 && step <= CG_STEP_COUNT) {
         state->written.steps |= 1u << (step - 1);
         out = jsonl_literal(out, span_start_q_step);
-        out = put_text(out, cg_name_STEP[step - 1]);
-        *out++ = '"';
+        out = put_word(out, &steps[step - 1]);
     }
     out = put_span_extras(state, out, record, tid);
     out = jsonl_put_name_extras(state, out, record->span_data.name, replaced, span_start_q_name_full,
@@ -178,10 +176,9 @@ static char *own_span_tail(char *out, bool measured)
 {
     out = put_field(out, span_start_start_ns, 0);
     out = jsonl_literal(out, span_start_q_span_kind);
-    out = put_text(out, cg_name_SPAN_KIND[CG_SPAN_KIND_FUNCTION]);
-    *out++ = '"';
+    out = put_word(out, &span_kinds[CG_SPAN_KIND_FUNCTION]);
     out = jsonl_literal(out, span_start_measured);
-    return put_text(out, measured ? "true" : "false");
+    return put_bool(out, measured);
 }
 
 static char *own_span_head(char *out, uint32_t span)
@@ -200,8 +197,8 @@ char *jsonl_root(char *out, const char *name, size_t length)
     out = jsonl_string(out, name, length);
     out = own_span_tail(out, false);
     out = jsonl_literal(out, span_start_q_source);
-    out = put_text(out, span_sources[CAP_SOURCE_SESSION]);
-    return jsonl_literal(out, "\"}\n");
+    out = put_word(out, &span_sources[CAP_SOURCE_SESSION]);
+    return jsonl_literal(out, "}\n");
 }
 
 size_t jsonl_region_bound(const struct jsonl_state *state, const struct cap_region *region)
@@ -252,14 +249,12 @@ char *jsonl_region(struct jsonl_state *state, char *out, const struct cap_region
     if (step >= 1 && step <= CG_STEP_COUNT) {
         state->written.steps |= 1u << (step - 1);
         out = jsonl_literal(out, span_start_q_step);
-        out = put_text(out, cg_name_STEP[step - 1]);
-        *out++ = '"';
+        out = put_word(out, &steps[step - 1]);
     }
     if (region->tid) out = put_field(out, span_start_tid, (uint32_t)region->tid);
     if (region->source < CAP_SPAN_SOURCE_COUNT) {
         out = jsonl_literal(out, span_start_q_source);
-        out = put_text(out, span_sources[region->source]);
-        *out++ = '"';
+        out = put_word(out, &span_sources[region->source]);
     }
     out = put_label(state, out, span_start_q_domain, region->domain);
     out = put_enclosing(state, out, region);

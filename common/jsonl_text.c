@@ -109,12 +109,35 @@ static inline uint64_t not_plain(uint64_t word)
 }
 
 /* The bytes in the order of their addresses, the first lowest. */
+static inline uint64_t in_order(uint64_t word)
+{
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? word : __builtin_bswap64(word);
+}
 static inline uint64_t load(const unsigned char *at)
 {
     uint64_t word;
 
     memcpy(&word, at, WORD);
-    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? word : __builtin_bswap64(word);
+    return in_order(word);
+}
+static inline uint64_t load_half(const unsigned char *at)
+{
+    uint64_t word = 0;
+
+    memcpy(&word, at, WORD / 2);
+    return in_order(word);
+}
+
+/* The same of 4 to 7 bytes, as one word: its halves overlap, and what is behind them is plain. */
+static inline size_t copy_short(char *out, const unsigned char *at, size_t length)
+{
+    unsigned behind = 8 * (unsigned)(length - WORD / 2);
+    uint64_t word = load_half(at) | load_half(at + length - WORD / 2) << behind, stops;
+
+    stops = not_plain(word | EACH(' ') << 8 * length);
+    word = in_order(word);
+    memcpy(out, &word, WORD);
+    return stops ? (unsigned)__builtin_ctzll(stops) / 8 : length;
 }
 
 /* Copies the plain bytes that `at` begins with; how many they are. Writes up to 7 bytes more, in the room
@@ -123,6 +146,7 @@ static inline size_t copy_plain(char *out, const unsigned char *at, size_t lengt
 {
     size_t done = 0;
 
+    if (length >= WORD / 2 && length < WORD) return copy_short(out, at, length);
     for (; length - done >= WORD; done += WORD) {
         uint64_t stops = not_plain(load(at + done));
 
