@@ -258,7 +258,7 @@ static void write_terminal(const struct session_end *how)
 void end_trace(uint64_t last_tick, const struct session_end *how)
 {
     struct session_end settled = *how, *end = &settled;
-    int error, failed;
+    int error, failed, late;
 
     /* A complete trace has one. */
     if (!end->reason && session.region.own && !session.measured)
@@ -274,10 +274,12 @@ void end_trace(uint64_t last_tick, const struct session_end *how)
     failed = writer.error;
     collect_losses();
     write_terminal(end);
+    late = early_sync_end(&writer.sync);
     if (writer.error) return;
     drain_give_space();
     writer.error = failed;
     error = write_meta();
+    if (!error) error = late;
     if (!error) error = file_sync(&session.part);
     if (!error) error = paths_place_trace();
     if (error) {

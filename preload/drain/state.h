@@ -9,6 +9,7 @@
 
 #include "common/jsonl.h"
 #include "common/jsonl_end.h"
+#include "preload/early_sync.h"
 
 /* The buffer holds any one line: a stack of 128 frames with the longest paths and symbols takes 1.2 MB. */
 enum { WRITER_BUFFER = 2 << 20, WRITER_LOST_THREADS = 256 };
@@ -19,7 +20,7 @@ struct writer {
     char *buffer;
     size_t used;
     uint64_t part_bytes; /* whole, and published */
-    uint64_t sent_bytes; /* of them the disk was asked to take */
+    struct early_sync sync;
     uint64_t kept_bytes; /* up to where space was taken */
     uint64_t sequence;
     uint64_t meta_room; /* bytes kept for the first line, without its end of line */

@@ -122,14 +122,20 @@ static bool alone(void)
     size_t bytes;
     struct stat tasks;
     bool told = syscall(SYS_get_robust_list, getpid(), &list, &bytes) == 0, counted;
+    unsigned helpers;
     char program;
 
     if (told && list) return false;
     counted = stat("/proc/self/task", &tasks) == 0;
     if (counted ? readlink("/proc/self/exe", &program, 1) >= 0 || (errno != ENOENT && !told) : !told)
         return false;
-    /* A folder's two links, and one for each thread. The one that reads events is ours too: it goes first. */
-    if ((!counted || tasks.st_nlink == 2 + 3) && record_backend_thread) record_device_retire();
+    /* A folder's two links, and one for each thread. The one that reads events and the one that has the file
+     * on its disk are ours too: they go first. */
+    helpers = (unsigned)record_backend_thread + writer.sync.made;
+    if (!counted || tasks.st_nlink == 2 + 2 + helpers) {
+        if (record_backend_thread) record_device_retire();
+        early_sync_end(&writer.sync);
+    }
     return !counted || tasks.st_nlink == 2 + 2;
 }
 

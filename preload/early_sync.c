@@ -1,0 +1,103 @@
+#include "preload/early_sync.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include "preload/record/lock.h"
+#include "preload/record/record.h"
+
+enum early_sync_work { IDLE, SYNC, LEAVE };
+
+enum {
+    PIECE = 32 << 20,
+    TAKEN = 4 << 20, /* what the disk is asked to begin with at once */
+    /* A process is not gone, even a killed one, before its fsync() under way is: a disk that is further
+     * behind than this is left to the kernel. */
+    BEHIND = 256 << 20,
+    STACK_BYTES = 256 << 10,
+    LOOK_NS = 1000 * 1000 * 1000, /* a sandbox may forbid the call that wakes */
+};
+
+static void *run(void *argument)
+{
+    struct early_sync *sync = argument;
+    uint32_t work;
+
+    prctl(PR_SET_NAME, "cgtrace", 0, 0, 0);
+    record_self.busy = record_frame(); /* nothing that this thread does is recorded */
+    /* Acquire: what was written of the file comes before its being asked for. */
+    while ((work = atomic_load_explicit(&sync->work, memory_order_acquire)) != LEAVE) {
+        if (work == SYNC) {
+            int error = file_sync(sync->file);
+
+            if (!sync->error) sync->error = error;
+            /* Release: the error comes before its being done. */
+            atomic_store_explicit(&sync->work, IDLE, memory_order_release);
+            futex_wake(&sync->work, 1);
+        } else {
+            futex_wait(&sync->work, IDLE, LOOK_NS);
+        }
+    }
+    return NULL;
+}
+
+static bool make(struct early_sync *sync)
+{
+    pthread_attr_t attributes;
+    sigset_t all, past;
+
+    if (pthread_attr_init(&attributes)) return false;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &past);
+    sync->made = pthread_create(&sync->thread, &attributes, run, sync) == 0;
+    pthread_sigmask(SIG_SETMASK, &past, NULL);
+    pthread_attr_destroy(&attributes);
+    return sync->made;
+}
+
+/* The disk takes what is whole while the rest is made. A file system that cannot is not asked again. */
+static void begin(struct early_sync *sync, const struct file *file, uint64_t bytes)
+{
+    uint64_t whole = bytes - bytes % TAKEN;
+
+    if (whole <= sync->begun_bytes) return;
+    if (file_begin_sync(file, sync->begun_bytes, whole - sync->begun_bytes))
+        sync->begun_bytes = UINT64_MAX;
+    else
+        sync->begun_bytes = whole;
+}
+
+void early_sync_look(struct early_sync *sync, const struct file *file, uint64_t bytes)
+{
+    SIGNALS_HELD;
+
+    begin(sync, file, bytes);
+    if (sync->over || bytes - sync->asked_bytes < PIECE) return;
+    /* Without a descriptor that is kept, one would be the program's need for as long as the fsync() takes. */
+    if (bytes - sync->asked_bytes > BEHIND || file->fd < 0) sync->over = true;
+    /* Acquire: the error comes before its being done. */
+    if (sync->over || atomic_load_explicit(&sync->work, memory_order_acquire) == SYNC) return;
+    sync->file = file;
+    sync->over = sync->error || (!sync->made && !make(sync));
+    if (sync->over) return;
+    sync->asked_bytes = bytes;
+    /* Release: what was written comes before its being asked for. */
+    atomic_store_explicit(&sync->work, SYNC, memory_order_release);
+    futex_wake(&sync->work, 1);
+}
+
+int early_sync_end(struct early_sync *sync)
+{
+    SIGNALS_HELD;
+
+    sync->over = true;
+    if (!sync->made) return sync->error;
+    while (atomic_load_explicit(&sync->work, memory_order_acquire) == SYNC)
+        futex_wait(&sync->work, SYNC, LOOK_NS);
+    atomic_store_explicit(&sync->work, LEAVE, memory_order_relaxed);
+    futex_wake(&sync->work, 1);
+    pthread_join(sync->thread, NULL);
+    sync->made = false;
+    return sync->error;
+}
