@@ -19,7 +19,7 @@ enum {
     SECONDS = 10,
     SLICE_NS = 1000000,  /* between two bursts of a thread */
     DISK_SPANS = 500000, /* of a thread: two records each */
-    DISK_RUNS = 9
+    DISK_RUNS = 11
 };
 
 static double now_s(void)
@@ -138,6 +138,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* In turns, the upper quartiles of both: where the machine is a guest that gives the memory of a file that is
+ * gone back to its host, who comes next waits for that memory, dd or we, up to three times its time. */
 static int bench_disk(const char *self, const char *folder)
 {
     double ours[DISK_RUNS], theirs[DISK_RUNS];
@@ -149,7 +151,7 @@ static int bench_disk(const char *self, const char *folder)
     }
     qsort(ours, DISK_RUNS, sizeof *ours, ascending);
     qsort(theirs, DISK_RUNS, sizeof *theirs, ascending);
-    double a = ours[DISK_RUNS / 2] / 1e6, b = theirs[DISK_RUNS / 2] / 1e6;
+    double a = ours[DISK_RUNS * 3 / 4] / 1e6, b = theirs[DISK_RUNS * 3 / 4] / 1e6;
     printf("BENCH sustained.disk %.1f %.1f %.3f >=0.8 MB/s\n", a, b, a / b);
     return 0;
 }
