@@ -3,8 +3,8 @@
  * RTLD_NEXT accordingly. (A call from here would make RTLD_NEXT start behind this library: another library
  * that wraps dlsym would then find itself, without end.)
  *
- * All names in the tables begin with "cu": everything else costs a comparison or two. No byte behind the end of
- * the name is read. RTLD_NEXT (all ones) goes on too: what lies behind the caller is for the real one to say. */
+ * All names in the tables begin with "cu" and a capital: everything else (cudnnCreate, cublasCreate_v2) costs a
+ * comparison or a few. No byte behind the end of the name is read. RTLD_NEXT (all ones) goes on too: what lies behind the caller is for the real one to say. */
 
 /* dlopen(file, flags) goes on to the real one by a jump likewise (its search path and namespace are the
  * caller's), after deepbind.c has been told of an object that is to be opened with RTLD_DEEPBIND. */
@@ -38,6 +38,10 @@ resolve_dlsym_entry:
         jne     .Lforeign
         cmpb    $'u', 1(%rsi)
         jne     .Lforeign
+        movzbl  2(%rsi), %eax
+        subl    $'A', %eax
+        cmpl    $'Z' - 'A', %eax
+        ja      .Lforeign
         cmpq    $-1, %rdi
         jne     .Lcandidate
 .Lforeign:
@@ -146,6 +150,10 @@ resolve_dlsym_entry:
         ldrb    w9, [x1, #1]
         cmp     w9, #'u'
         b.ne    .Lforeign
+        ldrb    w9, [x1, #2]
+        sub     w9, w9, #'A'
+        cmp     w9, #'Z' - 'A'
+        b.hi    .Lforeign
         cmn     x0, #1
         b.ne    .Lcandidate
 .Lforeign:

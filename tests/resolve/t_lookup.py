@@ -144,6 +144,7 @@ def exports():
     exported = [line.split()[2] for line in text.splitlines() if line.split()[1] != 'A']
     driver, runtime = names_in('all.def', 'HOOK'), names_in('runtime.def', 'RUNTIME')
     tap.equal(len(driver), len(set(driver)), 'no symbol stands twice in the tables')
+    tap.equal([name for name in driver if not re.match('cu[A-Z]', name)], [], 'each name is one that dlsym_entry.S looks for in the tables')
     tap.equal(sorted(e for e in exported if e.startswith('cu') and '@' not in e), sorted(driver), 'exported cu* symbols are the tables')
     versions = ('libcudart.so.11.0', 'libcudart.so.12', 'libcudart.so.13')
     tap.equal(sorted(e for e in exported if '@libcudart' in e), sorted(f'{n}@{v}' for n in runtime for v in versions),
