@@ -43,9 +43,18 @@ void output_setup(void)
         if (signal(ending[i], remove_unfinished) == SIG_IGN) signal(ending[i], SIG_IGN);
 }
 
+/* /dev/stdout and the like, where it is no regular file: that is replaced like any other. Such a socket could
+ * not even be opened by its name. */
+static bool leads_to_stdout(const char *path)
+{
+    struct stat named, standard;
+    return !stdout_closed && stat(path, &named) == 0 && fstat(STDOUT_FILENO, &standard) == 0 &&
+           !S_ISREG(named.st_mode) && named.st_dev == standard.st_dev && named.st_ino == standard.st_ino;
+}
+
 bool output_is_stdout(const char *path)
 {
-    return !path || strcmp(path, "-") == 0;
+    return !path || strcmp(path, "-") == 0 || leads_to_stdout(path);
 }
 
 static int open_failed(struct output *output, const char *path, struct cg_error *error)
@@ -189,11 +198,12 @@ static int name_nameless(struct output *output)
     return -1;
 }
 
-/* An existing file is replaced behind its links and keeps its mode. */
+/* An existing file is replaced behind its links and keeps its mode. One without a name (a descriptor below
+ * /proc leads to it) has none that another could take. */
 static int open_existing(struct output *output, const struct stat *found)
 {
-    if (!S_ISREG(found->st_mode)) {
-        output->fd = open(output->path, O_WRONLY | O_CLOEXEC);
+    if (!S_ISREG(found->st_mode) || found->st_nlink == 0) {
+        output->fd = open(output->path, O_WRONLY | O_TRUNC | O_CLOEXEC);
         return output->fd < 0 ? -1 : 0;
     }
     if (access(output->path, W_OK) != 0) return -1;

@@ -21,7 +21,7 @@ struct output {
  * them, remembers whether standard output was closed, and has a closed pipe reported as an error. */
 void output_setup(void);
 
-/* Is this output standard output? path is what --output gave, or NULL. */
+/* Is this output standard output, by whatever name? path is what --output gave, or NULL. */
 bool output_is_stdout(const char *path);
 
 /* Refuses a path that would overwrite one of the files read (files[0 .. count-1], NULL entries skipped) or

@@ -30,6 +30,14 @@ static bool at_or_below(const char *path, const char *root)
     return strncmp(path, root, length) == 0 && (path[length] == '\0' || path[length] == '/');
 }
 
+/* Behind a link in /proc may be what no path leads to: a pipe, a socket, a file that was removed. It is in no
+ * directory, thus in no bundle. */
+static bool nameless(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && (!S_ISREG(found.st_mode) || found.st_nlink == 0);
+}
+
 static int append(struct walk *walk, const char *name, size_t length)
 {
     size_t used = strlen(walk->resolved);
@@ -42,7 +50,7 @@ static int append(struct walk *walk, const char *name, size_t length)
     if (lstat(walk->resolved, &found) != 0) return errno == ENOENT ? 0 : -1;
     if (!S_ISLNK(found.st_mode)) return 0;
     char canonical[PATH_MAX];
-    if (!realpath(walk->resolved, canonical)) return -1;
+    if (!realpath(walk->resolved, canonical)) return errno == ENOENT && nameless(walk->resolved) ? 0 : -1;
     strcpy(walk->resolved, canonical);
     return 0;
 }

@@ -4,9 +4,11 @@ import fcntl
 import os
 import resource
 import signal
+import socket
 import stat
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cli import PROGRAM, SANITIZED, Folder, done, equal, ok, read, region, run, skip, unprivileged  # noqa: E402
@@ -81,6 +83,35 @@ os.mkfifo(fifo)
 reader = subprocess.Popen(['cat', fifo], stdout=subprocess.PIPE)
 equal((run('import', TRACE, '-o', fifo)[0], reader.communicate()[0] == EXPECTED), (0, True), 'a pipe is written in place')
 ok(stat.S_ISFIFO(os.stat(fifo).st_mode), 'and stays a pipe')
+
+# ---- names that lead to a descriptor ----
+for name in ('/dev/stdout', '/dev/fd/1', '/proc/self/fd/1'):
+    equal(run('import', TRACE, '-o', name), (0, EXPECTED.decode(), ''), f'{name}, a pipe')
+    mine, its = socket.socketpair()
+    equal((subprocess.run([PROGRAM, 'import', TRACE, '-o', name], stdout=its).returncode, its.close(), mine.makefile('rb').read()),
+          (0, None, EXPECTED), f'{name}, a socket')
+    mine.close()
+    with tempfile.TemporaryFile() as removed:
+        removed.write(b'old and longer' * 10000)
+        removed.flush()
+        equal((run('import', TRACE, '-o', name, stdout=removed)[0], removed.seek(0), removed.read()), (0, 0, EXPECTED), f'{name}, a file without a name')
+    out = folder('descriptor.json')
+    with open(out, 'w') as target:
+        before = os.stat(out).st_ino
+        equal((run('import', TRACE, '-o', name, stdout=target)[0], read(out), os.stat(out).st_ino == before), (0, EXPECTED, False),
+              f'{name}, a file: replaced in one step like any other')
+    equal((run('import', TRACE, '-o', name, stdout=open('/dev/null', 'w'))[0], run('import', TRACE, '-o', '/dev/null')), (0, (0, '', '')), f'{name}, /dev/null')
+    status, _, err = run('import', TRACE, '-o', name, stdout=open('/dev/full', 'w'))
+    equal((status, err), (5, 'cg-analyze: standard output: cannot write: No space left on device\n'), f'{name}, a full disk: status 5 and one line')
+    reader, writer = os.pipe()
+    os.close(reader)
+    equal((run('import', TRACE, '-o', name, stdout=writer)[::2], os.close(writer)), ((0, ''), None), f'{name}: a reader that went away is no error')
+equal(subprocess.run(['bash', '-c', '"$0" import "$1" -o >(cat); wait $!', PROGRAM, TRACE], stdout=subprocess.PIPE).stdout, EXPECTED, '-o >(cat)')
+equal(run('import', BAD, '-o', '/dev/stdout')[:2], (3, ''), 'a bad input writes nothing to /dev/stdout')
+chrome = folder.put('descriptor/chrome.json', '{"traceEvents":[{"name":"a","ph":"X","ts":1,"dur":2,"pid":1,"tid":1}]}')
+equal(run('convert', chrome, '-o', '/dev/stdout'), run('convert', chrome, '-o', '-'), 'what else a command would say does not follow its trace')
+equal(subprocess.run([PROGRAM, 'import', TRACE, '-o', '/dev/null'], stdout=None, preexec_fn=lambda: os.close(1)).returncode, 0,
+      '/dev/null while standard output is closed')
 
 # ---- a limit on the size of files is met like a full disk ----
 limited = folder.put('limit/out.json', 'old')
