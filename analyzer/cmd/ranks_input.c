@@ -124,24 +124,55 @@ static bool sort_runs(struct ranks_input *input)
     return true;
 }
 
+static bool one_rank(const struct cg_origin *one, const struct cg_origin *other)
+{
+    return one->rank_known && other->rank_known && one->rank == other->rank;
+}
+
+/* The captures of one process have run ids of their own: what they share is the process. Where ranks are said
+ * they decide, since processes in containers may have one number on one host. */
+static bool one_process(const struct cg_origin *one, const struct cg_origin *other)
+{
+    return !one->rank_known && !other->rank_known && one->pid_known && other->pid_known &&
+           one->pid == other->pid && rank_axis_one_machine(one, other);
+}
+
+static int refuse(const struct rank_run *one, const struct rank_run *other, const char *what,
+                  struct cg_error *error)
+{
+    return cg_fail(error, CG_EXIT_INPUT, "%s and %s are both of %s: give one trace of each rank", one->path,
+                   other->path, what);
+}
+
+/* Whether it is of a rank or a process that one of those before it is of, in their order: these are then next
+ * to each other, but for processes of other machines with this host name. */
+static int refuse_same(const struct ranks_input *input, size_t index, struct cg_error *error)
+{
+    const struct rank_run *run = &input->runs[index];
+    char what[sizeof run->name + sizeof "one process, "];
+
+    for (size_t i = index; i-- > 0;) {
+        const struct rank_run *before = &input->runs[i];
+        if (one_rank(&before->origin, &run->origin)) return refuse(before, run, run->name, error);
+        snprintf(what, sizeof what, "one process, %s", run->name);
+        if (one_process(&before->origin, &run->origin)) return refuse(before, run, what, error);
+        if (strcmp(before->name, run->name) != 0) break;
+    }
+    return 0;
+}
+
 /* Two traces of one rank would be held against each other as if they were two. */
 static int refuse_doubles(const struct ranks_input *input, struct cg_error *error)
 {
-    uint8_t *seen = calloc((size_t)input->names->count + 1, sizeof *seen);
+    const struct rank_run **seen = calloc((size_t)input->names->count + 1, sizeof(struct rank_run *));
     int status = seen ? 0 : cg_out_of_memory(error);
 
     for (size_t i = 0; status == 0 && i < input->count; i++) {
-        const struct rank_run *run = &input->runs[i], *before = i ? run - 1 : NULL;
-        if (before && run->origin.rank_known && before->origin.rank_known &&
-            run->origin.rank == before->origin.rank)
-            status = cg_fail(error, CG_EXIT_INPUT, "%s and %s are both of %s: give one trace of each rank",
-                             before->path, run->path, run->name);
-        else if (seen[run->run_id])
-            status = cg_fail(error, CG_EXIT_INPUT,
-                             "%s: its run_id is that of another trace given: give one "
-                             "trace of each rank",
-                             run->path);
-        seen[run->run_id] = 1;
+        const struct rank_run *run = &input->runs[i];
+        status = refuse_same(input, i, error);
+        if (status == 0 && seen[run->run_id])
+            status = refuse(seen[run->run_id], run, "one capture, with one run_id", error);
+        seen[run->run_id] = run;
     }
     free(seen);
     return status;

@@ -29,7 +29,8 @@ struct ranks_input {
 };
 
 /* Reads them, as needs says and with their extra fields; memory is that of the largest trace and of what is
- * kept. 0 or the status of *error: also for traces without clock anchors, and for two of one rank. */
+ * kept. 0 or the status of *error: also for traces without clock anchors, and for two of one rank,
+ * process or capture. */
 int ranks_input_open(const char *const *paths, size_t count, const char *collective, struct input_needs needs,
                      struct ranks_input *input, struct cg_error *error);
 void ranks_input_close(struct ranks_input *input);

@@ -23,16 +23,17 @@ static void widen(struct rank_machine *machine, int64_t offset)
     if (offset > machine->highest_ns) machine->highest_ns = offset;
 }
 
+bool rank_axis_one_machine(const struct cg_origin *one, const struct cg_origin *other)
+{
+    int64_t apart = offset_of(&one->first) - offset_of(&other->first);
+    return apart <= SAME_CLOCK_NS && apart >= -SAME_CLOCK_NS && strcmp(one->host, other->host) == 0;
+}
+
 static uint32_t find_machine(const struct rank_axis *axis, const struct cg_origin *const *origins,
                              const struct cg_origin *origin)
 {
-    for (uint32_t i = 0; i < axis->machine_count; i++) {
-        const struct rank_machine *machine = &axis->machines[i];
-        int64_t apart = offset_of(&origin->first) - machine->offset_ns;
-        if (apart <= SAME_CLOCK_NS && apart >= -SAME_CLOCK_NS &&
-            strcmp(origins[machine->rank]->host, origin->host) == 0)
-            return i;
-    }
+    for (uint32_t i = 0; i < axis->machine_count; i++)
+        if (rank_axis_one_machine(origin, origins[axis->machines[i].rank])) return i;
     return (uint32_t)axis->machine_count;
 }
 

@@ -32,6 +32,9 @@ struct rank_axis {
     int64_t zero_realtime_ns; /* real time of the axis' 0, which is the earliest time 0 of all */
 };
 
+/* Whether both processes, whose clocks are known, ran on one machine since one boot. */
+bool rank_axis_one_machine(const struct cg_origin *one, const struct cg_origin *other);
+
 /* All origins must have clock_known; end_ns are the last times of their traces. One machine: the axis is its
  * monotonic clock; several: real time, each machine's monotonic clock shifted by one offset. False when
  * memory is short. */

@@ -201,7 +201,20 @@ def refusals(folder, ranks):
         others = write(folder, ranks, **changes)
         refused(name, others, 3, 'no clock anchors')
     write(folder, ranks, rank=None)
-    refused('the same capture twice', [paths[0], paths[0]], 3, 'run_id')
+    refused('the same capture twice', [paths[0], paths[0]], 3, 'are both of one process, node0:4000: ')
+    write(folder, ranks, rank=None, pid=None)
+    refused('the same capture twice, of no known process', [paths[0], paths[1], paths[0]], 3,
+            f'{paths[0]} and {paths[0]} are both of one capture, with one run_id: give one trace of each rank')
+    write(folder, ranks, rank=None, pid=7)
+    refused('captures of one process, each with its run_id', paths, 3,
+            f'{paths[0]} and {paths[1]} are both of one process, node0:7: give one trace of each rank')
+    write(folder, ranks, pid=7)
+    equal([r['name'] for r in document('ranks', *paths)['ranks']], [f'rank {i}' for i in range(4)], 'ranks decide: containers may share process ids')
+    others = [Rank(0), Rank(1, boot_ns=9 * 10**12), Rank(2)]
+    run(others, 1)
+    paths3 = write(folder, others, rank=None, pid=7)
+    refused('one process, and another of another machine that is called like it', paths3, 3, f'{paths3[0]} and {paths3[2]} are both of one process, node0:7')
+    equal(len(document('ranks', *paths3[:2])['ranks']), 2, 'these two are two')
     write(folder, ranks)
     refused('a file that is not there', [paths[0], folder + '/none.jsonl'], 3, 'none.jsonl')
     refused('over one of the inputs', [*paths, '-o', paths[2]], 2, paths[2])
@@ -257,13 +270,24 @@ def recorded(folder):
     ok(forward and forward[0]['ranks'] == 2 and forward[0]['matched'], 'and the same ranges', forward)
 
 
+def regions(folder):
+    """Two regions of one process, as the recorder leaves them, are no ranks."""
+    if not os.path.exists(program('trainer_nvtx')):
+        skip('regions of one process', 'trainer_nvtx was not built')
+        return
+    process = Run([program('trainer_nvtx')], folder=folder, CGTRACE_RANGE='forward', CGTRACE_STEP='1,2')
+    equal(len(process.traces), 2, 'two regions')
+    status, out, err = cg('ranks', *process.traces)
+    ok((status, out, err.count('\n')) == (3, '', 1) and 'are both of one process' in err, 'are no two ranks', (status, out, err))
+
+
 def main():
     with tempfile.TemporaryDirectory() as top:
         def folder(name):
             os.mkdir(f'{top}/{name}')
             return f'{top}/{name}'
         ranks = planted_straggler(folder('straggler'))
-        for test in (recorded, planted_device, even, unnamed_collective, two_machines, same_name_other_boot, clock_rate, no_last_anchor, died, unequal, memory_rows, names):
+        for test in (recorded, regions, planted_device, even, unnamed_collective, two_machines, same_name_other_boot, clock_rate, no_last_anchor, died, unequal, memory_rows, names):
             test(folder(test.__name__))
         refusals(folder('refusals'), ranks)
         pages(folder('pages'), ranks)
