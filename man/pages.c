@@ -110,8 +110,8 @@ static void put_command(FILE *page, const struct command *command)
         fprintf(page,
                 ".Pp\n.Ar %s\nis a trace, which may be compressed with gzip or zstd, a directory with a\n"
                 ".Pa trace.jsonl ,\na bundle, a file in a bundle, or\n.Sq -\nfor standard input.\n"
-                "When it is left out on a terminal, the newest trace or bundle in the current\ndirectory is "
-                "taken.\n",
+                "When it is left out and standard input or output is a terminal, the newest trace\n"
+                "or bundle in the current directory is taken.\n",
                 command->positional);
     put_options(page, command);
     put_exit_status(page, command->condition, false);
@@ -138,8 +138,10 @@ static void put_program(FILE *page)
           "Options are written\n.Fl Fl output Ar FILE ,\n.Fl Fl output Ns = Ns Ar FILE ,\n.Fl o Ar FILE\nor\n"
           ".Fl o Ns Ar FILE ;\nlong ones are not abbreviated, and none is given twice.\n"
           "A value that begins with a dash is written behind an equals sign.\n"
-          "A file given with\n.Fl Fl output\nis replaced in one step when the result is whole; it is never "
-          "one\nthat is read, nor in a bundle.\n"
+          "A file given with\n.Fl Fl output\nis replaced in one step when the result is whole; devices, "
+          "pipes and "
+          "sockets\nare written as the result is made.\nIt is never in a bundle, nor one that is read; only\n"
+          ".Xr cg-analyze-symbolize 1\nmay replace the trace that it reads.\n"
           ".Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
           ".It Ev NO_COLOR\nWhen set and not empty, tables have no colours.\n"
           ".It Ev COLUMNS\nWidth of the screen, when it should not be asked from the terminal.\n"
@@ -148,9 +150,9 @@ static void put_program(FILE *page)
           "Results are the same; it is there to see that they are.\n.El\n",
           page);
     put_exit_status(page, NULL, true);
-    fputs(
-        ".Sh EXAMPLES\nLook at the newest trace in this directory:\n.Dl cg-analyze overview\n.Sh SEE ALSO\n",
-        page);
+    fputs(".Sh EXAMPLES\nLook at the newest trace in this directory, from a terminal:\n.Dl cg-analyze "
+          "overview\n.Sh SEE ALSO\n",
+          page);
     /* Ascending, as mdoc wants it. */
     const struct command *last = NULL;
     for (size_t i = 0; i < command_count; i++) {

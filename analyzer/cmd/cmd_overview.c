@@ -339,7 +339,7 @@ static int run(const struct arguments *arguments, struct cg_error *error)
 
 static const struct option_spec options[] = {OPTION_OUTPUT, OPTION_FORMAT, OPTION_THREADS, OPTION_INDEX};
 static const struct command_example examples[] = {
-    {"cg-analyze overview", "look at the newest trace in this directory"},
+    {"cg-analyze overview", "from a terminal, look at the newest trace in this directory"},
     {"cg-analyze overview step10.jsonl --format json | jq .capabilities", "what the capture can say"},
 };
 

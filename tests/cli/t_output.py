@@ -147,6 +147,19 @@ for name, path in (('the input', TRACE), ('a link to it', folder('soft.jsonl')),
                    ('the input by another path', folder('new/../t.jsonl'))):
     status, stdout, err = run('import', TRACE, '-o', path)
     ok((status, stdout, read(TRACE)) == (2, '', content) and 'refused' in err and err.count('\n') == 1, f'{name} is refused as output', err)
+for words in (['summary', TRACE], ['query', TRACE, '--kind', 'memory'], ['overview', TRACE], ['view', TRACE], ['export', TRACE, '--to', 'chrome'],
+              ['convert', TRACE], ['index', TRACE], ['ranks', TRACE, TRACE.replace('t.jsonl', 'u.jsonl')], ['report', TRACE, '--bundle', folder('b')]):
+    if words[0] == 'ranks':
+        for i, path in enumerate(words[1:]):
+            clock = dict(mult=1 << 32, shift=32, first=dict(tick=1, monotonic_ns=1, realtime_ns=1, spread_ticks=1))
+            folder.put(os.path.basename(path), region(run_id=f'run-{i}', rank=i, clock=clock))
+    content = read(TRACE)
+    equal((run(*words, '-o', TRACE)[0], read(TRACE)), (2, content), f'{words[0]}: no output is one that is read')
+folder.put('t.jsonl', region())
+equal((run('symbolize', TRACE, '-o', TRACE)[0], read(TRACE)), (0, read(hard)), 'but for symbolize, as its page says')
+os.unlink(hard)
+os.link(TRACE, hard)
+content = read(TRACE)
 os.mkdir(folder('raw'))
 os.link(TRACE, folder('raw/trace.jsonl'))
 equal((run('import', folder('raw'), '-o', folder('raw/trace.jsonl'))[0], read(TRACE)), (2, content), 'the trace of a directory too')
