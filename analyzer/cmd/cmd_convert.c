@@ -5,6 +5,7 @@
 #include "analyzer/cmd/document.h"
 #include "analyzer/cmd/output.h"
 #include "analyzer/convert/convert.h"
+#include "analyzer/trace/input.h"
 
 struct conversion {
     const char *file, *trace;
@@ -71,7 +72,7 @@ static void say_losses(const struct conversion *made)
     uint64_t counts[LOSSES];
     list_losses(&made->report.losses, counts);
     for (size_t i = 0; i < LOSSES; i++)
-        if (counts[i]) cg_say("%s: %" PRIu64 " %s", made->file, counts[i], losses[i].meaning);
+        if (counts[i]) cg_say("%s: %" PRIu64 " %s", input_name(made->file), counts[i], losses[i].meaning);
 }
 
 static int run(const struct arguments *arguments, struct cg_error *error)
@@ -92,7 +93,7 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     }
     status = output_close(&output, error);
     if (status == 0 && made.report.cut)
-        cg_say("%s: it ends in the middle: the trace's outcome is failed", made.file);
+        cg_say("%s: it ends in the middle: the trace's outcome is failed", input_name(made.file));
     if (status == 0 && piped) say_losses(&made);
     /* The trace itself went to standard output: nothing may follow it there. */
     if (status != 0 || piped) return status;

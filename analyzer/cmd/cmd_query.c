@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/cmd/query.h"
+#include "analyzer/trace/input.h"
 
 static void emit_query_capabilities(struct json_doc *doc, const void *object)
 {
@@ -89,7 +90,8 @@ static int answer(const struct arguments *arguments, struct query *query, struct
         return cg_fail(error, CG_EXIT_INPUT,
                        "%s: --kind %s needs a graph, and there is none: %s (see "
                        "'cg-analyze summary')",
-                       query->input->requested_path, kind->name, missing_graph(&evidence->health));
+                       input_name(query->input->requested_path), kind->name,
+                       missing_graph(&evidence->health));
     int status = kind->prepare ? kind->prepare(query, error) : 0;
     if (status != 0) return status;
     query_suggest(query);

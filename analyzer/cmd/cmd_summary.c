@@ -1,6 +1,7 @@
 /* summary: everything but the graph, unabridged (doc/spec/cli.md 5.3). */
 #include "analyzer/cmd/document.h"
 #include "analyzer/cmd/gpu_view.h"
+#include "analyzer/trace/input.h"
 
 static const struct evidence *evidence_of(const void *object)
 {
@@ -89,8 +90,8 @@ static int require_valid(const struct command_input *input, struct cg_error *err
     const char *what = health->structurally_valid ? "the capture is not complete"
                        : health->capture_complete ? "the capture is not structurally valid"
                                                   : "the capture is neither structurally valid nor complete";
-    return cg_fail(error, CG_EXIT_CONDITION, "%s: --require-valid is not met: %s", input->requested_path,
-                   what);
+    return cg_fail(error, CG_EXIT_CONDITION, "%s: --require-valid is not met: %s",
+                   input_name(input->requested_path), what);
 }
 
 static int run(const struct arguments *arguments, struct cg_error *error)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/trace/input.h"
 #include "common/suggest.h"
 
 #define KIND(name) &query_##name,
@@ -37,7 +38,7 @@ int query_device(const struct query *query, cg_str *device, struct cg_error *err
                                   occurs(*device, trace->device_memory.device, trace->device_memory.rows))))
         return 0;
     return cg_fail(error, CG_EXIT_INPUT, "%s: no memory in the trace is on a device '%s'",
-                   query->input->requested_path, option->text);
+                   input_name(query->input->requested_path), option->text);
 }
 
 bool query_kind_has(const struct query_kind *kind, const char *option)
@@ -83,7 +84,8 @@ int query_span_name(const struct query *query, const char *option, cg_str *name,
     if (!text) return 0;
     for (size_t i = 0; *name != CG_ABSENT && i < trace->span.rows; i++)
         if (trace->span.name[i] == *name) return 0;
-    return cg_fail(error, CG_EXIT_INPUT, "%s: no span is named '%s'", query->input->requested_path, text);
+    return cg_fail(error, CG_EXIT_INPUT, "%s: no span is named '%s'",
+                   input_name(query->input->requested_path), text);
 }
 
 struct page page_of(const struct query *query)

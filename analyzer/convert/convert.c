@@ -28,7 +28,7 @@ int convert_file(const char *path, json_sink *sink, void *context, struct conver
 {
     struct input *input = input_open(path, error);
     if (!input) return error->status;
-    int status = convert(path, input, sink, context, report, error);
+    int status = convert(input_name(path), input, sink, context, report, error);
     input_close(input);
     return status;
 }

@@ -250,9 +250,7 @@ int bundle_publish(const char *trace, const char *nsight_dir, const char *destin
     if (status != 0) return status;
     status = copy_trace(&staging, trace, error);
     if (status == 0 && nsight_dir) status = copy_nsight(&staging, nsight_dir, error);
-    if (status == 0)
-        status =
-            derive(&staging, strcmp(trace, "-") == 0 ? "standard input" : trace, threads, write_page, error);
+    if (status == 0) status = derive(&staging, input_name(trace), threads, write_page, error);
     if (status == 0) status = check_staged(&staging, error);
     if (status != 0) {
         staging_abandon(&staging);

@@ -183,10 +183,7 @@ static int take_lines(struct symbolizer *s, struct input *input)
 int symbolize_trace(const char *path, const struct debug_places *places, struct output *output,
                     struct symbolize_report *report, struct cg_error *error)
 {
-    struct symbolizer s = {.path = strcmp(path, "-") == 0 ? "standard input" : path,
-                           .output = output,
-                           .report = report,
-                           .error = error};
+    struct symbolizer s = {.path = input_name(path), .output = output, .report = report, .error = error};
     struct input *input = input_open(path, error);
     int status;
 

@@ -239,10 +239,15 @@ static int open_status(int problem)
                : CG_EXIT_IO;
 }
 
+const char *input_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
 struct input *input_open(const char *path, struct cg_error *error)
 {
     bool standard = strcmp(path, "-") == 0;
-    const char *name = standard ? "standard input" : path;
+    const char *name = input_name(path);
     /* O_NONBLOCK: a FIFO without a writer must not hold us up before it is refused. */
     int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat status;

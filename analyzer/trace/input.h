@@ -8,6 +8,9 @@
 
 struct input;
 
+/* What messages call the input at path. */
+const char *input_name(const char *path);
+
 /* "-" is standard input. NULL with *error filled when it cannot be opened; path must outlive the input. */
 struct input *input_open(const char *path, struct cg_error *error);
 /* A regular file that is open already, read from its beginning and as it stands: compressed bytes are not

@@ -232,7 +232,7 @@ int trace_load(const char *path, const struct cg_load_options *options, struct c
 {
     struct input *input = input_open(path, error);
     if (input == NULL) return error->status;
-    return load(input, strcmp(path, "-") == 0 ? "standard input" : path, options, trace, error);
+    return load(input, input_name(path), options, trace, error);
 }
 
 int trace_load_bytes(const char *name, const void *bytes, size_t length,

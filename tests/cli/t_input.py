@@ -10,7 +10,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from cli import PROGRAM, SANITIZED, Folder, document, done, equal, ok, region, run, skip, stats, text, unprivileged  # noqa: E402
+from cli import PROGRAM, SANITIZED, Folder, document, done, equal, failed, ok, region, run, skip, stats, text, unprivileged  # noqa: E402
 
 folder = Folder()
 RECORDS = region()
@@ -74,6 +74,17 @@ for command in (['import'], ['query', '--kind', 'memory']):
 equal(run('import', '/dev/null')[0], 3, 'a device is refused')
 equal(run('import', b'\xff.jsonl')[0], 3, 'a path that is not UTF-8 is refused')
 equal(run('import', '-', stdin=b'')[0], 3, 'standard input that is empty is refused')
+GOOD, CUT = text(RECORDS).encode(), b'{"traceEvents":[{"name":"a","ph":"X","ts":1,"dur":2,"pid":1,"tid":1},{"na'
+for stdin, words in ((b'', ('import', '-')), (b'no', ('import', '-')), (b'no', ('overview', '-')), (b'no', ('symbolize', '-')), (b'', ('symbolize', '-')),
+                     (b'no', ('convert', '-', '-o', folder('c.jsonl'))), (b'{}', ('convert', '-', '-o', '-')), (b'\x80\x04no', ('convert', '-', '-o', '-')),
+                     (b'PK', ('convert', '-', '-o', '-')), (b'', ('convert', '-', '-o', '-')), (CUT, ('convert', '-', '-o', '-')),
+                     (b'no', ('report', '-', '--bundle', folder('b'))), (b'no', ('view', '-', '-o', folder('v.html'))),
+                     (b'no', ('export', '-', '--to', 'csv', '-o', folder('e.csv'))), (b'no', ('nsight-manifest', folder.path, '--trace', '-')),
+                     (GOOD, ('query', '-', '--kind', 'ledger', '--device', 'none')), (GOOD, ('query', '-', '--kind', 'idle', '--input', 'none')),
+                     (text([*RECORDS[:-1], failed('x')]).encode(), ('summary', '-', '--require-valid')),
+                     (text([*RECORDS[:-1], failed('x')]).encode(), ('query', '-', '--kind', 'slowest-host'))):
+    err = run(*words, stdin=stdin)[2]
+    ok(err.startswith('cg-analyze: standard input:') and err.count('\n') == 1, f'messages call it standard input: {" ".join(words[:4])}', err)
 status, out, err = run('import', folder.put('broken.jsonl', text(RECORDS) + 'x'))
 ok(status == 3 and 'broken.jsonl:7' in err, 'what is wrong in a trace is named with its line', err)
 os.chmod(folder.path, 0o755)
