@@ -92,18 +92,6 @@ static void look_in(const char *path, pid_t pid, int64_t begin_ns, const char *t
     if (folder) closedir(folder);
 }
 
-/* The folder of the traces: that of the output's template below the folder that is set. A template with a
- * field in its folder part is not followed. */
-static void trace_folder(const struct settings *settings, char *path, size_t size)
-{
-    const char *slash = strrchr(settings->output, '/');
-    int length = slash ? (int)(slash - settings->output) + 1 : 0;
-    const char *base = *settings->output == '/' || !*settings->dir ? "" : settings->dir;
-
-    snprintf(path, size, "%s%s%.*s", base, *base ? "/" : "", length, settings->output);
-    if (!*path) snprintf(path, size, ".");
-}
-
 void death_write(const struct death_watch *watch, const struct settings *settings, pid_t pid, int status)
 {
     char text[256], folder[PATH_MAX];

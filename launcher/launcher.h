@@ -2,6 +2,7 @@
 #ifndef CGTRACE_LAUNCHER_LAUNCHER_H
 #define CGTRACE_LAUNCHER_LAUNCHER_H
 
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +79,20 @@ void death_watch(struct death_watch *watch);
 /* Writes how the program ended beside each capture file that it left unfinished; recovery states it as the
  * reason. */
 void death_write(const struct death_watch *watch, const struct settings *settings, pid_t pid, int status);
+
+/* The folder that traces are to be in, as the settings say: relative to the current one, fields in it. */
+void trace_folder(const struct settings *settings, char *path, size_t size);
+
+/* The files in that folder before the program runs. */
+struct trace_watch {
+    char folder[PATH_MAX];
+    bool known;
+    struct trace_file *files; /* by inode */
+    size_t count;
+};
+void trace_watch(struct trace_watch *watch, const struct settings *settings);
+/* One line when the program was to leave a trace there and has left none, nor a capture file. Frees what
+ * trace_watch() took. */
+void trace_tell(struct trace_watch *watch, const struct settings *settings);
 
 #endif

@@ -67,7 +67,15 @@ static _Noreturn void die_by(int number)
     _exit(128 + number);
 }
 
-static int await(pid_t pid, const struct death_watch *watch, const struct settings *settings)
+/* Then somebody has said so. */
+static bool not_run(int status)
+{
+    return WIFEXITED(status) &&
+           (WEXITSTATUS(status) == EXIT_CANNOT_EXECUTE || WEXITSTATUS(status) == EXIT_NOT_FOUND);
+}
+
+static int await(pid_t pid, const struct death_watch *watch, struct trace_watch *traces,
+                 const struct settings *settings)
 {
     int status;
 
@@ -75,6 +83,7 @@ static int await(pid_t pid, const struct death_watch *watch, const struct settin
         if (errno != EINTR)
             return complain(EXIT_CANNOT_RECORD, "cannot wait for the program: %s", strerror(errno));
     death_write(watch, settings, pid, status);
+    if (!not_run(status)) trace_tell(traces, settings);
     if (WIFSIGNALED(status)) die_by(WTERMSIG(status));
     return WEXITSTATUS(status);
 }
@@ -82,10 +91,12 @@ static int await(pid_t pid, const struct death_watch *watch, const struct settin
 static int run(char **argv, const char *library, const struct settings *settings)
 {
     struct death_watch watch;
+    struct trace_watch traces;
     sigset_t all, past;
     pid_t pid;
 
     death_watch(&watch);
+    trace_watch(&traces, settings);
     /* No signal is lost between fork() and the program's pid being known. */
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &past);
@@ -106,7 +117,7 @@ static int run(char **argv, const char *library, const struct settings *settings
     }
     sigprocmask(SIG_SETMASK, &past, NULL);
     if (pid < 0) return complain(EXIT_CANNOT_RECORD, "cannot start a process: %s", strerror(errno));
-    return await(pid, &watch, settings);
+    return await(pid, &watch, &traces, settings);
 }
 
 int command_record(int argc, char **argv)

@@ -60,6 +60,8 @@ static const char head[] =
     "architecture or C library) is not run.\n"
     "When the program dies, how it ended is left beside its capture file, where\n"
     ".Xr cg-analyze-recover 1\nfinds it.\n"
+    "A program that makes no CUDA call leaves no trace; when none is in the folder that the settings name,\n"
+    "one line says so.\n"
     ".It Cm check\nSays how the program reaches CUDA, whether it marks ranges with NVTX, and what of it\n"
     "will be seen.\nReads its file and those of its libraries; runs nothing of it.\n"
     ".It Cm doctor\nSays what of this machine and this environment recording depends on: the library, the\n"

@@ -120,6 +120,38 @@ def deaths(folder):
     check('recovery states it', '"outcome":"failed"' in last and 'killed by signal 9 (SIGKILL)' in last, last)
 
 
+def no_trace(folder):
+    """A program that never calls CUDA is told of, and only such a one."""
+    def record(*words, cwd='w', **env):
+        os.makedirs(f'{folder}/{cwd}', exist_ok=True)
+        p = run('record', *words, cwd=f'{folder}/{cwd}', env=dict(LD_LIBRARY_PATH=f'{BUILD}/sim', **env))
+        return p.returncode, p.stderr
+
+    def told(where, why='a program that makes no CUDA call leaves none'):
+        return f'cgtrace: no trace in {os.path.realpath(f"{folder}/{where}")}: {why}\n'
+    endings, trainer = f'{BUILD}/tests/programs/endings', f'{BUILD}/examples/trainer_nvtx'
+    quiet = dict(CGTRACE_QUIET='1')
+    tap.equal(record('--', 'sh', '-c', 'exit 7'), (7, told('w')), 'no CUDA call: one line, and the exit status is the program\'s')
+    tap.equal(record('--', 'sh', '-c', 'kill -9 $$'), (-9, told('w')), 'nor when it is killed')
+    tap.equal(record('--range', 'step', '--', 'true'), (0, told('w', 'no such region was captured, or the program made no CUDA call')), 'with a region')
+    tap.equal(record('--', 'sh', '-c', 'echo text > other.jsonl; exit 1'), (1, told('w')), 'what else it wrote is no trace')
+    tap.equal(record('--dir', 'traces', '--', 'true')[1], 'cgtrace: no trace in traces/: a program that makes no CUDA call leaves none\n',
+              'in a folder that nobody has made')
+    tap.equal([record('--quiet', '--', 'true'), record('--', 'true', **quiet), record('--disable', '--', 'true'), record('--ranks', '1', '--', 'true', RANK='0')],
+              [(0, '')] * 4, 'quiet, disabled, or of a rank that does not record: nothing')
+    tap.equal(record('--', 'sh', '-c', 'echo > t.jsonl.part')[1], '', 'there is a part of a trace: nothing')
+    tap.equal(record('--', 'sh', '-c', 'exit 127')[1], '', 'of a program that was not found nothing more')
+    tap.equal(record('--dir', 'by-%r', '--', 'true')[1], '', 'where traces are is not known beforehand: nothing')
+    # Traces of any name, of any child, finished or not. The library's own line is the only one then.
+    for name, words in (('a trace', ['--', trainer]), ('a trace again, in its place', ['--output', 'x', '--', trainer]),
+                        ('the same name', ['--output', 'x', '--', trainer]), ("a child's trace", ['--', 'sh', '-c', f'{trainer}; exit 3'])):
+        status, err = record(*words)
+        check(f'{name}: no such line', 'no trace in' not in err and ' records, ' in err and err.count('\n') == 1, err)
+    for name, words in (('a capture file', [endings, 'kill']), ('a capture file that a child left', ['sh', '-c', f'{endings} kill; exit 4'])):
+        status, err = record('--', *words)
+        check(f'{name}: no such line', 'no trace in' not in err, err)
+
+
 def full_disk():
     for words in (['--help'], ['--version'], ['help', 'record'], ['record', '--help'], ['doctor'], ['check', '/bin/cat'], ['check', '--help']):
         with open('/dev/full', 'w') as full:
@@ -133,6 +165,7 @@ def full_disk():
 
 with tempfile.TemporaryDirectory() as folder:
     full_disk()
+    no_trace(folder + '/none')
     deaths(folder)
     environment()
     wrong_uses()
