@@ -1,8 +1,8 @@
-/* One record of ours against one of other tracers, each drained while it records: a tracepoint of five fields
- * of LTTng-UST, and a zone of Tracy against a span. Each is a program of its own (peer_*), run in turns;
- * nanoseconds for one record, the median of runs. A peer that is not built, or cannot be run, is skipped.
- *
- * Ours is a span of cgtrace.h: its begin and its end are two records. */
+/* A span of cgtrace.h against what other tracers record, each drained while it records. A span is two
+ * records, its begin and its end: one of them is held against a tracepoint of five fields of LTTng-UST, the
+ * whole span against a zone of Tracy. Nanoseconds for one record, or for one span and one zone, as the median
+ * of runs. Each is a program of its own (peer_*), run in turns; a peer that is not built, or cannot be run,
+ * is skipped. */
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/wait.h>

@@ -119,7 +119,7 @@ static inline bool turns_measure(const char *const *commands, int things, struct
     bool good = true;
     int opened = 0;
 
-    rounds_begin(rounds);
+    rounds_begin(rounds, ROUNDS_S);
     signal(SIGPIPE, SIG_IGN);
     for (; good && opened < things; opened++)
         good = turn_open(&turns[opened], commands[opened]);

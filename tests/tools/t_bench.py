@@ -34,8 +34,10 @@ def main():
         tap.equal(document['skipped'], [dict(bench='two', name='peer', reason='not installed here')], 'an absent peer is skipped with its reason')
         tap.ok(document['notes'] == [dict(bench='two', name='more', text='the core was shared')] and 'NOTE more: the core was shared\n' in good.stdout,
                'what must be known of a row stands behind the table', good.stdout)
-        tap.ok(good.returncode == 0 and '3 measured, 1 not met, 1 skipped, 0 faults' in good.stdout, 'closing line; a goal not met is no fault',
+        tap.ok(good.returncode == 1 and '3 measured, 1 not met, 1 skipped, 0 faults' in good.stdout, 'closing line; a goal that is not met: exit status 1',
                good.stdout)
+        met = run(folder, 'two')
+        tap.ok(met.returncode == 0 and '1 measured, 0 not met, 1 skipped, 0 faults' in met.stdout, 'all goals met, a peer skipped: 0', met.stdout)
         bad = run(folder)
         tap.ok(bad.returncode == 1 and '2 faults' in bad.stdout, 'a bench that fails or prints nothing is a fault', bad.stdout)
     tap.done()
