@@ -11,13 +11,13 @@
 #include "analyzer/cmd/output.h"
 #include "analyzer/trace/index_watch.h"
 #include "analyzer/trace/trace.h"
+#include "common/say.h"
 #include "common/suggest.h"
 
-/* Help and version go to standard output; a reader that went away is no error. */
+/* Help and version go to standard output. */
 static int finish_stdout(void)
 {
-    errno = 0;
-    if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE) return CG_EXIT_DONE;
+    if (stdout_taken()) return CG_EXIT_DONE;
     cg_say("standard output: cannot write: %s", strerror(errno));
     return CG_EXIT_IO;
 }

@@ -4,20 +4,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/say.h"
 #include "common/suggest.h"
-#include "common/utf8.h"
 #include "launcher/launcher.h"
 
 int complain(int status, const char *format, ...)
 {
-    char line[2 * PATH_MAX], shown[sizeof line];
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    say_as("cgtrace", format, arguments);
     va_end(arguments);
-    utf8_shown(shown, sizeof shown, line, strlen(line));
-    fprintf(stderr, "cgtrace: %s\n", shown);
     return status;
 }
 
@@ -94,13 +91,12 @@ static int run(int argc, char **argv)
     return command ? command->run(argc - 1, argv + 1) : unknown(argv[1], true);
 }
 
-/* What a command says goes to standard output; a reader that went away is no error. `record` says nothing
- * there once its program runs, and ends with that one's status. */
+/* What a command says goes to standard output. `record` says nothing there once its program runs, and ends
+ * with that one's status. */
 int main(int argc, char **argv)
 {
     int status = run(argc, argv);
 
-    errno = 0;
-    if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE || status != 0) return status;
+    if (stdout_taken() || status != 0) return status;
     return complain(EXIT_CANNOT_WRITE, "standard output: cannot write: %s", strerror(errno));
 }

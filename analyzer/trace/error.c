@@ -1,10 +1,10 @@
 #include "analyzer/trace/trace.h"
 
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "common/say.h"
 #include "common/utf8.h"
 
 int(cg_fail)(struct cg_error *error, int status, const char *format, ...)
@@ -22,13 +22,10 @@ int(cg_fail)(struct cg_error *error, int status, const char *format, ...)
 
 void cg_say(const char *format, ...)
 {
-    char line[2 * PATH_MAX], shown[sizeof line];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    say_as("cg-analyze", format, arguments);
     va_end(arguments);
-    utf8_shown(shown, sizeof shown, line, strlen(line));
-    fprintf(stderr, "cg-analyze: %s\n", shown);
 }
 
 int(cg_out_of_memory)(struct cg_error *error)
