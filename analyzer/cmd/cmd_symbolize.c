@@ -1,5 +1,6 @@
 /* symbolize: functions and lines of the source for the stacks of a trace. A command beyond the format's. */
 #include <inttypes.h>
+#include <sys/stat.h>
 
 #include "analyzer/cmd/commands.h"
 #include "analyzer/cmd/output.h"
@@ -22,8 +23,11 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     const char *path = argument(arguments, "output")->text;
     struct symbolize_report report;
     struct output output;
-    /* The trace itself may be named: it is read to its end before it is replaced. */
-    int status = output_check(path, NULL, NULL, 0, error);
+    struct stat found;
+    /* The trace itself may be named: it is read to its end before it is replaced. A file without a name of its
+     * own, which a descriptor leads to, is written as it stands. */
+    bool replaced = !path || stat(path, &found) != 0 || found.st_nlink > 0;
+    int status = output_check(path, NULL, &arguments->input, replaced ? 0 : 1, error);
 
     if (status == 0) status = output_open(&output, path, error);
     if (status != 0) return status;

@@ -157,6 +157,12 @@ for words in (['summary', TRACE], ['query', TRACE, '--kind', 'memory'], ['overvi
     equal((run(*words, '-o', TRACE)[0], read(TRACE)), (2, content), f'{words[0]}: no output is one that is read')
 folder.put('t.jsonl', region())
 equal((run('symbolize', TRACE, '-o', TRACE)[0], read(TRACE)), (0, read(hard)), 'but for symbolize, as its page says')
+with tempfile.TemporaryFile() as nameless:
+    nameless.write(read(TRACE))
+    nameless.flush()
+    place = f'/dev/fd/{nameless.fileno()}'
+    status = subprocess.run([PROGRAM, 'symbolize', place, '-o', place], pass_fds=[nameless.fileno()], stderr=subprocess.PIPE).returncode
+    equal((status, nameless.seek(0), nameless.read()), (2, 0, read(TRACE)), 'a file without a name, which cannot be replaced, not even there')
 os.unlink(hard)
 os.link(TRACE, hard)
 content = read(TRACE)
