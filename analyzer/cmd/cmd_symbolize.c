@@ -24,8 +24,8 @@ static int run(const struct arguments *arguments, struct cg_error *error)
     struct symbolize_report report;
     struct output output;
     struct stat found;
-    /* The trace itself may be named: it is read to its end before it is replaced. A file without a name of its
-     * own, which a descriptor leads to, is written as it stands. */
+    /* The trace itself may be named: it is read to its end before it is replaced. A file without a name of
+     * its own, which a descriptor leads to, is written as it stands. */
     bool replaced = !path || stat(path, &found) != 0 || found.st_nlink > 0;
     int status = output_check(path, NULL, &arguments->input, replaced ? 0 : 1, error);
 
@@ -60,19 +60,20 @@ const struct command command_symbolize = {
     .name = "symbolize",
     .positional = "TRACE",
     .about = "put functions and source lines into the call stacks of a trace",
-    .description = "Writes the trace with the functions, files and lines of each frame, inlined functions "
-                   "too, C++ and Rust "
-                   "names demangled; all else stays as it is. What is found is in the trace from "
-                   "then on, also in "
-                   "bundles and on machines without the programs.\n"
-                   "A module's file counts only with the build-id that the trace names. It is looked for "
-                   "where it was loaded "
-                   "from, in each DIR and in /usr/lib/debug; its debug information in itself, beside it, and "
-                   "in the same "
-                   "places. How many frames were found, and modules without debug information, are told on "
-                   "standard error.\n"
-                   "Lines are copied as they are read, and each frame is looked up once: one thread does it, so "
-                   "there is no --threads.",
+    .description =
+        "Writes the trace with the functions, files and lines of each frame, inlined functions "
+        "too, C++ and Rust "
+        "names demangled; all else stays as it is. What is found is in the trace from "
+        "then on, also in "
+        "bundles and on machines without the programs.\n"
+        "A module's file counts only with the build-id that the trace names. It is looked for "
+        "where it was loaded "
+        "from, in each DIR and in /usr/lib/debug; its debug information in itself, beside it, and "
+        "in the same "
+        "places. How many frames were found, and modules without debug information, are told on "
+        "standard error.\n"
+        "Lines are copied as they are read, and each frame is looked up once: one thread does it, so "
+        "there is no --threads.",
     OPTION_LIST(options),
     EXAMPLE_LIST(examples),
     .run = run,
