@@ -28,7 +28,7 @@ static void *run(void *argument)
     /* Acquire: what was written of the file comes before its being asked for. */
     while ((work = atomic_load_explicit(&sync->work, memory_order_acquire)) != LEAVE) {
         if (work == SYNC) {
-            int error = file_sync(sync->file);
+            int error = file_sync_kept(sync->file);
 
             if (!sync->error) sync->error = error;
             /* Release: the error comes before its being done. */
@@ -41,19 +41,18 @@ static void *run(void *argument)
     return NULL;
 }
 
-static bool make(struct early_sync *sync)
+void early_sync_open(struct early_sync *sync)
 {
     pthread_attr_t attributes;
     sigset_t all, past;
 
-    if (pthread_attr_init(&attributes)) return false;
+    if (pthread_attr_init(&attributes)) return;
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &past);
     sync->made = pthread_create(&sync->thread, &attributes, run, sync) == 0;
     pthread_sigmask(SIG_SETMASK, &past, NULL);
     pthread_attr_destroy(&attributes);
-    return sync->made;
 }
 
 /* The disk takes what is whole while the rest is made. A file system that cannot is not asked again. */
@@ -73,13 +72,12 @@ void early_sync_look(struct early_sync *sync, const struct file *file, uint64_t 
     SIGNALS_HELD;
 
     begin(sync, file, bytes);
-    if (sync->over || bytes - sync->asked_bytes < PIECE) return;
-    /* Without a descriptor that is kept, one would be the program's need for as long as the fsync() takes. */
-    if (bytes - sync->asked_bytes > BEHIND || file->fd < 0) sync->over = true;
+    if (!sync->made || sync->over || bytes - sync->asked_bytes < PIECE) return;
+    if (bytes - sync->asked_bytes > BEHIND) sync->over = true;
     /* Acquire: the error comes before its being done. */
     if (sync->over || atomic_load_explicit(&sync->work, memory_order_acquire) == SYNC) return;
     sync->file = file;
-    sync->over = sync->error || (!sync->made && !make(sync));
+    sync->over = sync->error != 0;
     if (sync->over) return;
     sync->asked_bytes = bytes;
     /* Release: what was written comes before its being asked for. */

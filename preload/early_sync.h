@@ -23,7 +23,10 @@ struct early_sync {
     int error;             /* errno of the first that failed: no later fsync() tells it again */
 };
 
-/* Once bytes of the file are written: asks a thread of its own to have them on the disk, if they are enough
+/* Makes the thread, whose making allocates: in a thread of the program's, which waits for no other of ours.
+ * One of its others may wait for the writer and hold what the program's allocator needs. */
+void early_sync_open(struct early_sync *sync);
+/* Once bytes of the file are written: asks the thread to have them on the disk, if they are enough
  * and the last such request is done. Does not wait. For one thread at a time. */
 void early_sync_look(struct early_sync *sync, const struct file *file, uint64_t bytes);
 /* Waits for what is under way, and ends the thread. 0, or what went wrong. */

@@ -243,17 +243,33 @@ int file_resize(const struct file *file, uint64_t length)
     return error;
 }
 
+static int sync_whole(int fd)
+{
+    int error = EINTR;
+
+    for (int i = 0; i < TRIES && error == EINTR; i++)
+        error = fsync(fd) ? errno : 0;
+    return error;
+}
+
 int file_sync(const struct file *file)
 {
     SIGNALS_HELD;
     ERRNO_KEPT;
-    int fd = take(file), error = EINTR;
+    int fd = take(file), error;
 
     if (fd < 0) return errno;
-    for (int i = 0; i < TRIES && error == EINTR; i++)
-        error = fsync(fd) ? errno : 0;
+    error = sync_whole(fd);
     let_go(file, fd);
     return error;
+}
+
+int file_sync_kept(const struct file *file)
+{
+    SIGNALS_HELD;
+    ERRNO_KEPT;
+
+    return is_file(file, file->fd) ? sync_whole(file->fd) : 0;
 }
 
 int file_begin_sync(const struct file *file, uint64_t offset, uint64_t length)

@@ -39,6 +39,9 @@ int file_allocate(const struct file *file, uint64_t offset, uint64_t length);
 int file_reserve(const struct file *file, uint64_t offset, uint64_t length);
 int file_resize(const struct file *file, uint64_t length);
 int file_sync(const struct file *file);
+/* The same, where its descriptor is kept; else nothing: one of its own would be the program's need for as
+ * long as that takes, and where there is none to be had nothing is wrong with the file. */
+int file_sync_kept(const struct file *file);
 /* Has the disk begin with [offset, offset + length), and does not wait for it. */
 int file_begin_sync(const struct file *file, uint64_t offset, uint64_t length);
 /* Maps it shared, to be read and written; at place when that is not NULL. NULL with errno: it cannot be. */

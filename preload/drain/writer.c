@@ -252,6 +252,7 @@ void writer_start(void)
     pthread_sigmask(SIG_SETMASK, &past, NULL);
     session.writer_failed = !running;
     pthread_attr_destroy(&attributes);
+    if (running) early_sync_open(&writer.sync);
 }
 
 void writer_go(void)
