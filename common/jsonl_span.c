@@ -30,14 +30,16 @@ static char *put_label(const struct jsonl_state *state, char *out, const char *k
     return out;
 }
 
-/* A payload that is not finite has no form in JSON, and is left out. */
+/* A payload that is not finite has no form in JSON, and is left out; as is one of a type that a damaged
+ * capture alone has. */
 static char *put_payload(char *out, enum cap_payload type, uint64_t bits)
 {
     char text[33];
     double real;
 
     memcpy(&real, &bits, sizeof real);
-    if (type == CAP_PAYLOAD_NONE || (type == CAP_PAYLOAD_F64 && !isfinite(real))) return out;
+    if (type != CAP_PAYLOAD_U64 && type != CAP_PAYLOAD_I64 && (type != CAP_PAYLOAD_F64 || !isfinite(real)))
+        return out;
     out = jsonl_literal(out, span_start_payload);
     if (type == CAP_PAYLOAD_U64) return jsonl_u64(out, bits);
     if (type == CAP_PAYLOAD_I64) return jsonl_i64(out, (int64_t)bits);
@@ -106,8 +108,8 @@ static char *put_span_begin(struct jsonl_state *state, char *out, const struct c
     *out++ = '"';
     out = put_field(out, span_start_start_ns, ns);
     out = jsonl_literal(out, span_start_q_span_kind);
-    out = put_word(out,
-                   &span_kinds[record->span_data.kind < CG_SPAN_KIND_COUNT ? record->span_data.kind : 0]);
+    out =
+        put_word(out, &span_kinds[record->span_data.kind < CG_SPAN_KIND_COUNT ? record->span_data.kind : 0]);
     out = jsonl_literal(out, span_start_measured);
     out = put_bool(out, record->flags & CAP_FLAG_MEASURED);
     if (step >= 1 && step <= CG_STEP_COUNT) {
