@@ -68,14 +68,14 @@
         enum { per_thread_form = per_thread };                                                               \
         (void)per_thread_form;                                                                               \
         struct record_call call;                                                                             \
-        if (!enter(&call, hook_api(HOOK_##symbol, group))) return REAL(symbol) arguments;                    \
+        if (!enter(&call, hook_api(HOOK_##symbol, group))) return hook_told(REAL(symbol) arguments);         \
         struct hook_stream on = stream_;                                                                     \
         call.device = on.device;                                                                             \
         before;                                                                                              \
         CUresult result = REAL(symbol) arguments;                                                            \
         call.captured = on.captured && result == CUDA_SUCCESS;                                               \
         record;                                                                                              \
-        return result;                                                                                       \
+        return hook_told(result);                                                                            \
     }
 
 /* The same for work of a device, which is timed: the events stand right around the real call. activity, name
@@ -135,7 +135,7 @@
             launch.api = api;                                                                                \
             CUresult outside = REAL(symbol) arguments;                                                       \
             if (outside == CUDA_SUCCESS) hook_graph_memory(&launch, executable_, handle_, per_thread_form);  \
-            return outside;                                                                                  \
+            return hook_told(outside);                                                                       \
         }                                                                                                    \
         struct hook_stream on = STREAM(handle_);                                                             \
         call.device = on.device;                                                                             \
@@ -147,7 +147,7 @@
         hook_graph_launched(&call, result, executable_, on.string, untold ? &graph : NULL);                  \
         device_end(&timer, result, CAP_ACTIVITY_GRAPH, 0, 0, &on.timed);                                     \
         if (result == CUDA_SUCCESS) hook_graph_memory(&launch, executable_, handle_, per_thread_form);       \
-        return result;                                                                                       \
+        return hook_told(result);                                                                            \
     }
 
 #define HOOK_READY_(symbol, per_thread, parameters, arguments, executable_, graph_, flags_)                  \
@@ -163,7 +163,7 @@
         }                                                                                                    \
         CUresult result = REAL(symbol) arguments;                                                            \
         hook_graph_made(recorded ? &call : NULL, result, &tally, executable_, flags_);                       \
-        return result;                                                                                       \
+        return hook_told(result);                                                                            \
     }
 
 #define HOOK_COPY_(symbol, per_thread, parameters, arguments, direction, to_, from_, bytes_, stream_)        \
@@ -191,11 +191,11 @@
         before;                                                                                              \
         CUresult result = REAL(symbol) arguments;                                                            \
         if (result == CUDA_SUCCESS) after;                                                                   \
-        if (!recorded) return result;                                                                        \
+        if (!recorded) return hook_told(result);                                                             \
         call.device = on.device;                                                                             \
         call.captured = on.captured && result == CUDA_SUCCESS;                                               \
         record_op(&call, (int)result, on.string, 0);                                                         \
-        return result;                                                                                       \
+        return hook_told(result);                                                                            \
     }
 
 /* A call that waits. What it is good for beyond that comes when it has been recorded. */
@@ -206,14 +206,14 @@
         (void)per_thread_form;                                                                               \
         struct record_call call;                                                                             \
         if (!record_enter_quiet(&call, hook_api(HOOK_##symbol, HOOK_GROUP_CALL)))                            \
-            return REAL(symbol) arguments;                                                                   \
+            return hook_told(REAL(symbol) arguments);                                                        \
         struct hook_stream on = stream_;                                                                     \
         CUresult result = REAL(symbol) arguments;                                                            \
         call.device = on.device;                                                                             \
         call.captured = on.captured && result == CUDA_SUCCESS;                                               \
         record_op(&call, (int)result, on.string, 0);                                                         \
         if (result == CUDA_SUCCESS && !on.captured) device_synchronized(&on.timed);                          \
-        return result;                                                                                       \
+        return hook_told(result);                                                                            \
     }
 
 #define HOOK_LIFE_(enter, symbol, per_thread, parameters, arguments, before, after, after_that)              \
@@ -229,7 +229,7 @@
             after_that;                                                                                      \
         }                                                                                                    \
         if (within) record_op(within, (int)result, 0, 0);                                                    \
-        return result;                                                                                       \
+        return hook_told(result);                                                                            \
     }
 
 #define HOOK_TRACK_(symbol, per_thread, parameters, arguments, after)                                        \
@@ -237,7 +237,7 @@
     {                                                                                                        \
         CUresult result = REAL(symbol) arguments;                                                            \
         if (result == CUDA_SUCCESS) after;                                                                   \
-        return result;                                                                                       \
+        return hook_told(result);                                                                            \
     }
 
 /* memory.c: ends an allocating call; before a failed one it takes a sample of the device's memory. */

@@ -66,11 +66,12 @@ CUresult hook_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launches,
 {
     struct record_call call;
     uint16_t api = hook_api(HOOK_cuLaunchCooperativeKernelMultiDevice, HOOK_GROUP_LAUNCH);
-    if (!record_enter(&call, api)) return REAL(cuLaunchCooperativeKernelMultiDevice)(launches, count, flags);
+    if (!record_enter(&call, api))
+        return hook_told(REAL(cuLaunchCooperativeKernelMultiDevice)(launches, count, flags));
     CUresult result = REAL(cuLaunchCooperativeKernelMultiDevice)(launches, count, flags);
     if (!launches || !count) {
         record_op(&call, (int)result, 0, 0);
-        return result;
+        return hook_told(result);
     }
     for (unsigned i = 0; i < count; i++) {
         if (i && !record_enter(&call, api)) break;
@@ -78,5 +79,5 @@ CUresult hook_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launches,
         if (result == CUDA_SUCCESS) device_untimed(&call, CAP_UNTIMED_FORM);
         record_launch(&call, (int)result, &launch);
     }
-    return result;
+    return hook_told(result);
 }

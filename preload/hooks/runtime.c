@@ -116,7 +116,7 @@ static void launched(struct record_call *call, int result, struct runtime_dim3 g
         int result = real arguments;                                                                         \
         struct record_call call;                                                                             \
         if (end(&call, HOOK_##symbol)) what;                                                                 \
-        return result;                                                                                       \
+        return (int)hook_told((CUresult)result);                                                             \
     }
 #define RUNTIME(symbol, group, parameters, arguments, what)                                                  \
     RUNTIME_VERSION(11, "libcudart.so.11.0", symbol, group, parameters, arguments, what)                     \

@@ -35,6 +35,7 @@ static void introduce(CUdevice device)
     int kept = errno, version;
     char name[256] = "";
     size_t bytes = 0;
+    record_watch_exit();
     if (ASK(cuDriverGetVersion, &version) == CUDA_SUCCESS) record_driver(version);
     if (ASK(cuDeviceGetName, name, (int)sizeof name, device) == CUDA_SUCCESS &&
         ASK(cuDeviceTotalMem_v2, &bytes, device) == CUDA_SUCCESS)

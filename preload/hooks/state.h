@@ -50,6 +50,13 @@ static inline uint16_t hook_api(enum hook_id hook, enum hook_group group)
     return hook_thread.runtime;
 }
 
+/* What a call has given, on its way to the program. */
+static inline CUresult hook_told(CUresult result)
+{
+    if (__builtin_expect(result != CUDA_SUCCESS, 0)) record_hold();
+    return result;
+}
+
 /* Asks the driver for the current context and its device (cuCtxGetCurrent, cuCtxGetDevice). */
 void hook_ask_context(void);
 static inline uint8_t hook_device(void)

@@ -190,10 +190,10 @@ CUresult hook_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
     int kept = errno;
     if (made) created(made);
     errno = kept;
-    if (!recorded) return result;
+    if (!recorded) return hook_told(result);
     call.device = device_of(properties);
     hook_alloc_done(&call, result, CAP_MEMORY_VMM, made, bytes, 0, NO_OWNER);
-    return result;
+    return hook_told(result);
 }
 
 CUresult hook_cuMemRelease(CUmemGenericAllocationHandle handle)
@@ -217,12 +217,12 @@ CUresult hook_cuMemRelease(CUmemGenericAllocationHandle handle)
         lock_give(&vmm_lock);
         errno = kept;
     }
-    if (!recorded) return result;
+    if (!recorded) return hook_told(result);
     if (last)
         record_free(&call, (int)result, &ended, 0);
     else
         record_op(&call, (int)result, 0, 0);
-    return result;
+    return hook_told(result);
 }
 
 CUresult hook_cuMemUnmap(CUdeviceptr address, size_t bytes)
@@ -235,5 +235,5 @@ CUresult hook_cuMemUnmap(CUdeviceptr address, size_t bytes)
     if (result == CUDA_SUCCESS) unmapped(recorded ? &call : NULL, address, bytes);
     errno = kept;
     if (recorded) record_op(&call, (int)result, 0, 0);
-    return result;
+    return hook_told(result);
 }

@@ -1,7 +1,9 @@
 /* The end of the process: a destructor for exit() and a return from main(), wrappers for _exit() and _Exit(),
- * a handler for quick_exit(). */
+ * a handler for quick_exit(); and wrappers for exit() and abort() in threads that come upon another's exit().
+ */
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -9,6 +11,7 @@
 
 #include "common/jsonl_text.h"
 #include "preload/drain/state.h"
+#include "preload/patience.h"
 #include "preload/record/paths.h"
 #include "preload/record/record.h"
 #include "preload/record/region.h"
@@ -89,19 +92,65 @@ static uint32_t wait_for_others(unsigned limit_ms)
     }
 }
 
+/* ---- threads that go on while another one is in exit() ---- */
+
+/* Without us the process would be gone at once when its driver is: a thread that learns of that from its next
+ * call has no time to act on it, and must not have any because we still write. BEGIN_MS: for handlers and
+ * destructors of the program between the driver's handler and ours, which may wait for the thread; once in a
+ * process. CLOSING_MS: it may hold what the writer needs, the loader's lock. */
+void record_hold(void)
+{
+    enum { BEGIN_MS = 10, CLOSING_MS = 2000, LOOK_NS = 1000 * 1000 };
+    const struct record_thread *thread = &record_self;
+    uintptr_t leaver = atomic_load(&record_page->leaver);
+    struct patience begin, closing;
+
+    if (likely(!leaver) || leaver == (uintptr_t)thread || thread->ours || record_is_inside(thread)) return;
+    begin = patience_ms(BEGIN_MS);
+    closing = patience_ms(CLOSING_MS);
+    while (atomic_load(&record_page->leaver) && patience_lasts(&closing)) {
+        if (atomic_load(&record_page->state) < SESSION_CLOSING &&
+            (atomic_load(&record_page->held_long) || !patience_lasts(&begin))) {
+            atomic_store(&record_page->held_long, true);
+            return;
+        }
+        nap_ns(LOOK_NS);
+    }
+}
+
+/* Handlers of exit() run in the reverse order of their registration: the driver, which registers its own
+ * when it is initialised, is still there. */
+static void before_driver(void)
+{
+    if (session.pid == getpid() && atomic_load(&record_page->state) == SESSION_OPEN)
+        atomic_store(&record_page->leaver, (uintptr_t)&record_self);
+}
+
+void record_watch_exit(void)
+{
+    static _Atomic bool watched;
+    ERRNO_KEPT;
+
+    /* Where it cannot be had, threads are held from our own turn on. */
+    if (!atomic_exchange(&watched, true)) atexit(before_driver);
+}
+
+/* ---- the end ---- */
+
 static void end_session(unsigned limit_ms, const char *how)
 {
     CANCEL_HELD;
     const struct session_end end = {.how = how, .limit_ms = limit_ms, .clipped = session.comes_and_goes};
     uint32_t state;
     int past = errno;
-    uintptr_t busy = record_self.busy;
+    uintptr_t busy = record_self.busy, leaver = (uintptr_t)&record_self;
     bool inside =
         record_is_inside(&record_self); /* a signal's handler, and who opens or closes may be its own */
 
     /* A vfork child shares our memory and is not us; a forked one has a session of its own or none. */
     if (session.pid != getpid()) return;
     record_self.busy = record_frame();
+    if (strcmp(how, "exit") == 0) atomic_store(&record_page->leaver, leaver);
     do {
         state = wait_for_others(inside ? 0 : limit_ms ? limit_ms : PATIENCE_MS);
     } while ((state == SESSION_OPEN || state == SESSION_WAITING) &&
@@ -114,6 +163,7 @@ static void end_session(unsigned limit_ms, const char *how)
         say_result();
     if (state == SESSION_OPEN) atomic_store(&record_page->state, SESSION_ENDED);
     record_self.busy = busy;
+    atomic_compare_exchange_strong(&record_page->leaver, &leaver, 0);
     errno = past;
 }
 
@@ -124,20 +174,27 @@ void record_finish(unsigned limit_ms)
 
 static void quick(void)
 {
+    record_hold();
     end_session(EXIT_LIMIT_MS, "quick_exit");
 }
 
 /* Of the library behind us, which may have something to do there (sanitizers have); looked up beforehand,
  * since a handler of signals may end the process. */
-static void (*next_exit)(int status);
+static void (*next__exit)(int status), (*next_exit)(int status), (*next_abort)(void);
+
+static void find_next(void)
+{
+    next__exit = (void (*)(int))dlsym(RTLD_NEXT, "_exit");
+    next_exit = (void (*)(int))dlsym(RTLD_NEXT, "exit");
+    next_abort = (void (*)(void))dlsym(RTLD_NEXT, "abort");
+}
 
 __attribute__((constructor)) static void watch(void)
 {
-    int past = errno;
+    ERRNO_KEPT;
 
     at_quick_exit(quick);
-    next_exit = (void (*)(int))dlsym(RTLD_NEXT, "_exit");
-    errno = past;
+    find_next();
 }
 
 __attribute__((destructor)) static void unload(void)
@@ -147,7 +204,7 @@ __attribute__((destructor)) static void unload(void)
 
 static _Noreturn void leave(int status)
 {
-    if (next_exit) next_exit(status);
+    if (next__exit) next__exit(status);
     /* What the C library's own do: end every thread of the process, at once. */
     for (;;)
         syscall(SYS_exit_group, status);
@@ -155,12 +212,32 @@ static _Noreturn void leave(int status)
 
 __attribute__((visibility("default"))) _Noreturn void _exit(int status)
 {
+    record_hold();
     end_session(EXIT_LIMIT_MS, "_exit");
     leave(status);
 }
 
 __attribute__((visibility("default"))) _Noreturn void _Exit(int status)
 {
+    record_hold();
     end_session(EXIT_LIMIT_MS, "_exit");
     leave(status);
+}
+
+/* Not before another thread's exit() is over: this one would end the process while we close. */
+__attribute__((visibility("default"))) _Noreturn void exit(int status)
+{
+    record_hold();
+    /* A constructor may call it before ours had its turn. */
+    if (!next_exit) find_next();
+    if (next_exit) next_exit(status);
+    leave(status);
+}
+
+__attribute__((visibility("default"))) _Noreturn void abort(void)
+{
+    record_hold();
+    if (!next_abort) find_next();
+    if (next_abort) next_abort();
+    leave(128 + SIGABRT);
 }

@@ -172,6 +172,13 @@ static inline void record_leave_with_slot(struct record_call *call)
     record_leave(call);
 }
 
+/* finish.c. The driver is initialised in this process: from now on exit() is seen before the driver's own
+ * handler. Once is enough. */
+void record_watch_exit(void);
+/* A call of the driver has failed, and is recorded. Where another thread is in exit() the driver may be gone,
+ * and so would the process be but for us: what this thread has learned waits until we are done. */
+void record_hold(void);
+
 /* A call without payload. bytes is written only when not 0. */
 void record_op(struct record_call *call, int result, uint32_t stream, uint64_t bytes);
 

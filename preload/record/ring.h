@@ -47,6 +47,10 @@ struct record_page {
     _Atomic uint32_t progress; /* the writer adds 1 after each publication; futex */
     _Atomic uint32_t waiters;  /* producers that wait for progress */
     _Atomic uint32_t wake;     /* 1: the writer is asked to look now; futex */
+    /* record_self of the thread in exit(), while a session is open or being closed; see record_hold()
+     */
+    _Atomic uintptr_t leaver;
+    _Atomic bool held_long; /* a thread has waited for it, and it is not here yet */
     /* The session that is open; 0 or RECORD_GENERATION_NONE while none is. A thread whose own generation is
      * the same may record. Every call looks at it: not on the page's first line, see PEER_AT. */
     _Atomic uint64_t generation __attribute__((aligned(64)));

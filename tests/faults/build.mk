@@ -33,6 +33,9 @@ $(BUILD)/tests/faults/look_fork: $(BUILD)/obj/tests/faults/look_fork.o
 $(BUILD)/tests/faults/kept: $(BUILD)/obj/tests/faults/kept.o $(BUILD)/sim/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -ldl -lpthread
+$(BUILD)/tests/faults/leaving: $(BUILD)/obj/tests/faults/leaving.o $(BUILD)/sim/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -lpthread
 $(BUILD)/tests/faults/long: $(BUILD)/obj/tests/faults/long.o
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -ldl -lpthread
@@ -45,4 +48,4 @@ $(BUILD)/tests/faults/heap: $(BUILD)/obj/tests/faults/heap.o $(BUILD)/sim/libcud
 $(BUILD)/tests/faults/floats: $(BUILD)/obj/tests/faults/floats.o $(BUILD)/sim/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call say,LINK)$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ -ldl -lm
-TEST_TARGETS += $(addprefix $(BUILD)/tests/faults/,holder.so large_pages.so libcudart-renamed.so.12 look_fork kept long long_heap floats heap)
+TEST_TARGETS += $(addprefix $(BUILD)/tests/faults/,holder.so large_pages.so libcudart-renamed.so.12 look_fork kept leaving long long_heap floats heap)

@@ -175,6 +175,8 @@ void record_driver(int version)
 {
     line("driver %d", version);
 }
+void record_watch_exit(void) {}
+void record_hold(void) {}
 void record_device(uint8_t ordinal, const char *name, uint64_t bytes)
 {
     line("device %u %s %" PRIu64, ordinal, name, bytes);
