@@ -55,7 +55,9 @@ static void make_strings(void)
         numbers[i] = (uint32_t)(strings_bytes / 8);
         memcpy(strings + strings_bytes, &head, sizeof head);
         for (size_t at = 0; at < length; at++)
-            strings[strings_bytes + 4 + at] = i % 5 == 4 ? bytes[next_random() % 4] : bytes[i % 5];
+            strings[strings_bytes + 4 + at] = i >= 40 && i % 4 ? bytes[0]
+                                              : i % 5 == 4     ? bytes[next_random() % 4]
+                                                               : bytes[i % 5];
         strings_bytes += CAP_STRING_BYTES(length);
         assert_true(strings_bytes < STRINGS_BYTES);
     }
