@@ -34,7 +34,7 @@ static struct progress {
     int missed;
     bool at[CODE_MOST]; /* bytes of the library that a handler has stood at */
 } * progress;
-static bool nvtx, leave;
+static bool nvtx, leave, breakpoints;
 static const char *handlers_name;
 static sigjmp_buf out;
 
@@ -105,7 +105,7 @@ static void set_trap(void)
 
     for (int i = 0; i <= stop_at; i++)
         nth += trail[i] == trail[stop_at];
-    if (stop_at >= 0) trap = breakpoint(trail[stop_at], nth);
+    if (stop_at >= 0 && breakpoints) trap = breakpoint(trail[stop_at], nth);
 }
 
 static void interrupted(const char *name)
@@ -185,6 +185,7 @@ int main(int argc, char **argv)
     strcpy(pages + PAGE - 8, "forward");
     nvtx = strcmp(argv[2], "nvtx") == 0;
     leave = strstr(argv[1], "-left") != NULL;
+    breakpoints = breakpoints_come();
     for (int first = 0; first == 0 || first < progress->steps; first = progress->step + 1) {
         pid_t child = fork();
 

@@ -5,6 +5,7 @@
 
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -61,6 +62,31 @@ __attribute__((unused)) static int breakpoint(uintptr_t at, uint64_t nth)
                                          .remove_on_exec = 1};
 
     return (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static volatile sig_atomic_t landed;
+static void land(int signal_number)
+{
+    (void)signal_number;
+    landed = 1;
+}
+__attribute__((noinline, noclone)) static void landmark(void)
+{
+    __asm__ volatile("");
+}
+
+/* Whether they come: a machine may take one and never send its signal (guests of some hypervisors). */
+__attribute__((unused)) static bool breakpoints_come(void)
+{
+    struct sigaction past, action = {.sa_handler = land};
+    int fd;
+
+    sigaction(SIGTRAP, &action, &past);
+    fd = breakpoint((uintptr_t)landmark, 1);
+    landmark();
+    if (fd >= 0) close(fd);
+    sigaction(SIGTRAP, &past, NULL);
+    return landed;
 }
 
 static bool in_library(const greg_t *registers)
