@@ -98,8 +98,7 @@ void ring_populate(void)
         struct ring_view *view = &session.views[i];
 
         if (atomic_exchange_explicit(&view->populated, true, memory_order_relaxed)) continue;
-        /* Its owner may be writing: pages are only brought in here, never stored to. */
-        madvise(view->slots, (uint64_t)session.rings[i].slots * CAP_SLOT, MADV_POPULATE_WRITE);
+        pages_bring(view->slots, (uint64_t)session.rings[i].slots * CAP_SLOT); /* its owner may be writing */
     }
 }
 
