@@ -7,8 +7,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'tools'))
 from check_trace import check  # noqa: E402
-from harness import BUILD, Run  # noqa: E402
-from tap import done, ok  # noqa: E402
+from harness import BUILD, THREAD_SANITIZED, Run  # noqa: E402
+from tap import done, ok, skip  # noqa: E402
 
 TIMES, PAIRS, SLACK = 8, 1500, 4  # runs; allocations and frees of each of two threads; the race is one without us, too
 
@@ -27,8 +27,11 @@ def main():
         name = f'{how}, {"calls that are recorded" if call == "pair" else "calls that are not"}'
         counts = [sum(status == theirs for status, *_ in runs) for runs in (bare, ours)]
         print(f'# {name}: of {TIMES} runs threads ended {counts[0]} without us, {counts[1]} with us')
-        ok({status for status, *_ in ours} <= {3, theirs} and counts[1] <= counts[0] + SLACK, f'{name}: they end it no more often than without us',
-           [status for status, *_ in ours])
+        seldom = f'{name}: they end it no more often than without us'
+        if THREAD_SANITIZED:
+            skip(seldom, 'the sanitizer has an end of its own, behind ours, and its threads go on meanwhile')
+        else:
+            ok({status for status, *_ in ours} <= {3, theirs} and counts[1] <= counts[0] + SLACK, seldom, [status for status, *_ in ours])
         whole = sum(len(files) == 1 and files[0].endswith('.jsonl') and not wrong for _, files, wrong in ours)
         ok(whole >= TIMES - 1, f'{name}: a whole trace and nothing else', [(files, wrong[:3]) for _, files, wrong in ours])
     done()
