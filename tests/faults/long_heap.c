@@ -9,9 +9,8 @@
 #include <sys/prctl.h>
 
 #include "preload/cgtrace.h"
+#include "tests/faults/entered_heap.h"
 
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
 void __libc_free(void *block);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -35,18 +34,6 @@ static void enter(void)
         cgtrace_span_end(cgtrace_span_begin("forward"));
     pthread_mutex_unlock(&lock);
     inside = false;
-}
-
-void *malloc(size_t size)
-{
-    enter();
-    return __libc_malloc(size);
-}
-
-void *calloc(size_t count, size_t size)
-{
-    enter();
-    return __libc_calloc(count, size);
 }
 
 void free(void *block)
