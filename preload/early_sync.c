@@ -1,8 +1,8 @@
 #include "preload/early_sync.h"
 
-#include <signal.h>
 #include <sys/prctl.h>
 
+#include "preload/own_thread.h"
 #include "preload/record/lock.h"
 #include "preload/record/record.h"
 
@@ -14,7 +14,6 @@ enum {
     /* A process is not gone, even a killed one, before its fsync() under way is: a disk that is further
      * behind than this is left to the kernel. */
     BEHIND = 256 << 20,
-    STACK_BYTES = 256 << 10,
     LOOK_NS = 1000 * 1000 * 1000, /* a sandbox may forbid the call that wakes */
 };
 
@@ -43,16 +42,7 @@ static void *run(void *argument)
 
 void early_sync_open(struct early_sync *sync)
 {
-    pthread_attr_t attributes;
-    sigset_t all, past;
-
-    if (pthread_attr_init(&attributes)) return;
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &past);
-    sync->made = pthread_create(&sync->thread, &attributes, run, sync) == 0;
-    pthread_sigmask(SIG_SETMASK, &past, NULL);
-    pthread_attr_destroy(&attributes);
+    sync->made = own_thread_begin(&sync->thread, PTHREAD_CREATE_JOINABLE, run, sync);
 }
 
 /* The disk takes what is whole while the rest is made. A file system that cannot is not asked again. */

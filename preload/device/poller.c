@@ -14,13 +14,13 @@
 
 #include "preload/device/context.h"
 #include "preload/hooks/state.h"
+#include "preload/own_thread.h"
 #include "preload/record/lock.h"
 #include "preload/record/session.h"
 #include "preload/signals.h"
 #include "preload/unnoticed.h"
 
 enum {
-    STACK_BYTES = 256 << 10,
     LOOK_NS = 1000 * 1000,
     LOOK_MAX_NS = 20 * 1000 * 1000,
     BATCH = 128,
@@ -175,9 +175,7 @@ static void *poll(void *unused)
 
 static void start(void)
 {
-    pthread_attr_t attributes;
     pthread_t thread;
-    sigset_t all, past;
     SIGNALS_HELD;
 
     if (atomic_exchange(&started, true)) return;
@@ -186,16 +184,11 @@ static void start(void)
     record_backend_set(&backend);
     /* Without a writer nobody would end it behind the program's last thread: what there is is read at the
      * end. */
-    if (session.writer_failed || pthread_attr_init(&attributes)) return;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &past);
+    if (session.writer_failed) return;
     /* Before the thread is there: who counts threads must know of it. */
     atomic_store(&record_backend_thread, true);
-    if (pthread_create(&thread, &attributes, poll, NULL)) atomic_store(&record_backend_thread, false);
-    pthread_sigmask(SIG_SETMASK, &past, NULL);
-    pthread_attr_destroy(&attributes);
+    if (!own_thread_begin(&thread, PTHREAD_CREATE_DETACHED, poll, NULL))
+        atomic_store(&record_backend_thread, false);
 }
 
 static void ask_settings(void)

@@ -14,6 +14,7 @@
 #include "common/jsonl_text.h"
 #include "preload/drain/meta.h"
 #include "preload/drain/state.h"
+#include "preload/own_thread.h"
 #include "preload/patience.h"
 #include "preload/record/clock.h"
 #include "preload/record/device.h"
@@ -23,7 +24,6 @@
 #include "preload/unnoticed.h"
 
 enum {
-    STACK_BYTES = 256 << 10,
     BUSY_NS = 5 * 1000 * 1000,  /* between two rounds that had something to do */
     FIRST_NS = 1 * 1000 * 1000, /* after a round without; doubled up to */
     IDLE_NS = 50 * 1000 * 1000,
@@ -233,25 +233,16 @@ int writer_open(void)
 
 void writer_start(void)
 {
-    pthread_attr_t attributes;
     pthread_t thread;
-    sigset_t all, past;
 
     go = stop = done = rounds = 0;
     running = false;
     session.writer_failed = true; /* without it nobody gives room to those who wait */
-    if (pthread_attr_init(&attributes)) return;
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
     signals_of_program(&program_signals);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &past);
     /* Before the thread is there: it may be the last one soon. */
     running = true;
-    if (pthread_create(&thread, &attributes, run, NULL)) running = false;
-    pthread_sigmask(SIG_SETMASK, &past, NULL);
+    if (!own_thread_begin(&thread, PTHREAD_CREATE_DETACHED, run, NULL)) running = false;
     session.writer_failed = !running;
-    pthread_attr_destroy(&attributes);
     if (running) early_sync_open(&writer.sync);
 }
 
