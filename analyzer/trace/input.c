@@ -27,8 +27,9 @@ struct input {
     bool regular;          /* a file, of which the first raw_done bytes were read */
     bool mapped;           /* its blocks are taken from windows on it, */
     uint64_t not_mapped;   /* but not below this place */
+    bool tried;            /* whether that takes less time */
     struct window *window; /* the last one */
-    bool looked_at;        /* there was one */
+    bool looked_at;        /* lines were, in one */
     atomic_bool broken;
     struct stat before; /* of the file, when it was begun */
 
@@ -417,9 +418,14 @@ static struct window *window_for(struct input *input, uint64_t at)
     if (input->window == NULL || window_left(input->window, at) < input->block) {
         window_release(input->window);
         input->window = window_open(input->fd, at, input->raw_total, &input->broken);
-        if (input->window == NULL) input->not_mapped = at + WINDOW_MOST;
+        if (input->window == NULL) {
+            input->not_mapped = at + WINDOW_MOST;
+        } else if (!input->tried) {
+            input->tried = true;
+            input->mapped = window_pays(input->window, input->fd);
+        }
     }
-    return input->window;
+    return input->mapped ? input->window : NULL;
 }
 
 /* The lines that come next, where they stand in the file. False: they are to be read, as the last ones are,

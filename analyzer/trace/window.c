@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "analyzer/trace/pool.h"
@@ -118,6 +119,41 @@ struct window *window_open(int fd, uint64_t at, uint64_t end, atomic_bool *broke
     if (all_in_memory(fd, begin, window->size) && map(window, fd)) return window;
     window_release(window);
     return NULL;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Reads a byte of each page. Returns what that took, ns. */
+static int64_t touch(const char *text, size_t size)
+{
+    int64_t begin = now_ns();
+    for (size_t at = 0; at < size; at += page_size)
+        (void)*(const volatile char *)(text + at);
+    return now_ns() - begin;
+}
+
+bool window_pays(struct window *window, int fd)
+{
+    /* PIECE: what the kernel maps at a fault, where the file does not lie in larger folios. */
+    enum { PIECE = 64 << 10, PIECES = 3 };
+    char copy[PIECE];
+    int64_t mapped = INT64_MAX, copied = INT64_MAX;
+    if (window->size < 2 * PIECES * PIECE) return true;
+    window_enter(window);
+    for (size_t at = 0; at < 2 * PIECES * PIECE; at += 2 * PIECE) {
+        int64_t touched = touch(window->text + at, PIECE), begin = now_ns();
+        if (pread(fd, copy, PIECE, (off_t)(window->at + at + PIECE)) != PIECE) break;
+        int64_t read = now_ns() - begin;
+        if (touched < mapped) mapped = touched;
+        if (read < copied) copied = read;
+    }
+    window_enter(NULL);
+    return mapped <= copied / 2; /* reading the rest of each page is still to come */
 }
 
 struct window *window_retain(struct window *window)

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "analyzer/trace/window.h"
@@ -79,8 +80,23 @@ static void make_whole(void)
         abort();
 }
 
+/* On the test's own clock every look takes as long as the next one, and copying takes copy_ns in addition. */
+enum { LOOK_NS = 1000, SLOW_COPY_NS = 100000 };
+static atomic_long copy_ns = SLOW_COPY_NS, clock_ns;
+static atomic_int copies;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    if (clock != CLOCK_MONOTONIC) return (int)syscall(SYS_clock_gettime, clock, now);
+    long ns = atomic_fetch_add(&clock_ns, LOOK_NS);
+    *now = (struct timespec){ns / 1000000000, ns % 1000000000};
+    return 0;
+}
+
 ssize_t pread(int fd, void *to, size_t size, off_t at)
 {
+    atomic_fetch_add(&copies, 1);
+    atomic_fetch_add(&clock_ns, copy_ns);
     make_whole();
     if (reads_fail) {
         errno = EIO;
@@ -152,6 +168,32 @@ static void test_mapped(void **state)
             trace_free(trace);
         }
     not_in_memory = false;
+    free(text);
+}
+
+/* Where the first pages take longer than half of what copies of them take, all is copied. */
+static void test_pays(void **state)
+{
+    static const struct {
+        long copy_ns;
+        bool mapped;
+    } cases[] = {{SLOW_COPY_NS, true}, {LOOK_NS, true}, {LOOK_NS - 2, false}, {0, false}};
+    struct cg_trace *trace;
+    struct cg_error error;
+    size_t length;
+    char *text = make_text(&length);
+    (void)state;
+    for (unsigned threads = 1; threads < 4; threads++)
+        for (size_t i = 0; i < COUNT(cases); i++) {
+            copy_ns = cases[i].copy_ns;
+            copies = 0;
+            if (load_file(text, length, threads, nothing, &trace, &error) != 0) fail_msg("%s", error.message);
+            assert_int_equal(trace->edge.rows, LINES);
+            assert_int_equal(trace_string_count(trace), whole_strings);
+            assert_int_equal(copies < LINES * LINE / BLOCK_BYTES, cases[i].mapped);
+            trace_free(trace);
+        }
+    copy_ns = SLOW_COPY_NS;
     free(text);
 }
 
@@ -343,13 +385,10 @@ static void test_guard(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_age),
-        cmocka_unit_test(test_mapped),
-        cmocka_unit_test(test_shorter),
-        cmocka_unit_test(test_whole_again),
-        cmocka_unit_test(test_device_fails),
-        cmocka_unit_test(test_changing),
-        cmocka_unit_test(test_other_bus_error),
+        cmocka_unit_test(test_age),         cmocka_unit_test(test_mapped),
+        cmocka_unit_test(test_pays),        cmocka_unit_test(test_shorter),
+        cmocka_unit_test(test_whole_again), cmocka_unit_test(test_device_fails),
+        cmocka_unit_test(test_changing),    cmocka_unit_test(test_other_bus_error),
         cmocka_unit_test(test_guard),
     };
     return run_tap(tests);
