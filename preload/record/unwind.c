@@ -146,53 +146,107 @@ static inline uint64_t rule_of(uintptr_t address, bool *kept)
     return known & 0xffff;
 }
 
+/* What is above a frame follows from three registers and the words on the stack that they lead to. */
+struct registers {
+    uintptr_t address, rsp, rbp;
+};
+
+/* To the frame above one that ends there; end: as in struct unwind_frames. */
+static inline void go_up(struct registers *registers, uintptr_t end)
+{
+    registers->rsp = end & (ADDRESS_MAX - 8);
+    registers->address = ((const uintptr_t *)registers->rsp)[-1];
+    if (end & 7) registers->rbp = *(const uintptr_t *)(registers->rsp - (end & 7) * 8);
+}
+
+static inline void put_frame(struct unwind_frames *frames, int at, uintptr_t end, struct registers above)
+{
+    frames->addresses[at] = above.address;
+    frames->ends[at] = end;
+    frames->rbps[at] = above.rbp;
+}
+
+/* The frame of these registers, by its rule. Returns its end, as in struct unwind_frames; 0: there is none;
+ * 1: its rule is not simple. *kept: its rule is. */
+static inline uintptr_t end_by_rule(struct registers here, uintptr_t stack_end, bool *kept)
+{
+    uint64_t rule = here.address < ADDRESS_MAX ? rule_of(here.address - 1, kept) : 0;
+    uintptr_t end = (rule & 1 ? here.rbp : here.rsp) + (rule >> 4) * 8;
+
+    if (rule <= 1) return rule ^ 1;
+    /* Tables that are wrong lead nowhere. */
+    if (unlikely(end - here.rsp - 1 >= FRAME_MAX || end % 8 != 0 || end > stack_end)) return 0;
+    return end | (rule >> 1 & 7) | (rule & 1 ? UNWIND_BY_RBP : 0);
+}
+
+/* Up from the frame `at` of the last stack, which ends where the one of the registers does, as long as the
+ * frames are those of the last stack: `count` at most, to those of `to` from `first` on. Returns how many;
+ * behind the last of them the registers are another frame's. Address 0: the stack has no more. */
+static inline int walk_same(const struct unwind_frames *last, int at, struct unwind_frames *to, int first,
+                            int count, struct registers *registers)
+{
+    struct registers here = *registers;
+    uintptr_t end = last->ends[at];
+    int i = 0;
+
+    for (;;) {
+        go_up(&here, end);
+        if (unlikely(here.address != last->addresses[at + i])) {
+            if (here.address) put_frame(to, first + i++, end, here);
+            break;
+        }
+        put_frame(to, first + i, end, here);
+        bool other_rbp = here.rbp != last->rbps[at + i];
+        if (++i == count) break;
+        end = last->ends[at + i];
+        if (other_rbp && end & UNWIND_BY_RBP) break;
+    }
+    *registers = here;
+    return i;
+}
+
+/* The lower one. */
+static inline int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
 /* Walks by the rules alone; -1: one of them is not simple.
  *
- * What is above a frame follows from three registers and the words on the stack that they lead to. Where the
- * registers are those of a frame of the last stack, its caller's frame ends where it did then; when the words
- * there are the same too, so are the caller's registers. That takes 4 cycles a frame, where a rule, with each
- * load waiting for the one before, takes 25. */
+ * Where a frame ends where one of the last stack did, and the word there is the same, its caller is the one
+ * of that stack, and ends where it did then, unless that goes by an rbp that is another one now. So a frame
+ * takes 4 cycles, where a rule, with each load waiting for the one before, takes 25. */
 static __attribute__((noinline)) int walk(const struct unwind_frames *last, struct unwind_frames *next,
                                           int limit)
 {
-    const int last_count = last->count;
-    uintptr_t address, rsp, rbp, stack_end = own_stack.low + own_stack.bytes;
+    const uintptr_t stack_end = own_stack.low + own_stack.bytes;
+    struct registers here;
     int count = 0, kept_count = INT_MAX, at = 0; /* at: the frame of the last stack to compare with */
-    bool same = false;                           /* the registers are those below `at` */
 
     /* The three of one moment. */
     __asm__ volatile("leaq 0f(%%rip), %0\n0:\tmovq %%rsp, %1\n\tmovq %%rbp, %2"
-                     : "=&r"(address), "=&r"(rsp), "=&r"(rbp));
+                     : "=&r"(here.address), "=&r"(here.rsp), "=&r"(here.rbp));
     while (count < limit) {
-        uintptr_t end; /* as in ends */
+        bool kept = true;
+        uintptr_t end = end_by_rule(here, stack_end, &kept);
 
-        if (likely(same)) {
-            end = last->ends[at];
+        if (unlikely(end == 1)) return -1;
+        if (end == 0) break;
+        if (unlikely(!kept)) kept_count = least(kept_count, count);
+        while (at < last->count && (last->ends[at] & ~UNWIND_BY_RBP) < (end & ~UNWIND_BY_RBP))
+            at++;
+        if (at < last->count && last->ends[at] == end) {
+            int same = walk_same(last, at, next, count, least(limit - count, last->count - at), &here);
+
+            count += same;
+            at += same;
         } else {
-            bool kept = true;
-            uint64_t rule = address < ADDRESS_MAX ? rule_of(address - 1, &kept) : 0;
-
-            if (rule == 1) break;
-            if (unlikely(rule == 0)) return -1;
-            end = (rule & 1 ? rbp : rsp) + (rule >> 4) * 8;
-            /* Tables that are wrong lead nowhere. */
-            if (unlikely(end - rsp - 1 >= FRAME_MAX || end % 8 != 0 || end > stack_end)) break;
-            end |= rule >> 1 & 7;
-            if (unlikely(!kept && kept_count > count)) kept_count = count;
-            while (at < last_count && last->ends[at] < end)
-                at++;
-            same = at < last_count && last->ends[at] == end;
+            go_up(&here, end);
+            if (here.address) put_frame(next, count++, end, here);
         }
-        rsp = end & ~(uintptr_t)7;
-        address = ((const uintptr_t *)rsp)[-1];
-        if (end & 7) rbp = *(const uintptr_t *)(rsp - (end & 7) * 8);
-        if (!address) break;
-        same = same && last->addresses[at] == address && last->rbps[at] == rbp && ++at < last_count;
-        next->addresses[count] = address;
-        next->ends[count] = end;
-        next->rbps[count++] = rbp;
+        if (!here.address) break;
     }
-    next->count = count < kept_count ? count : kept_count;
+    next->count = least(count, kept_count);
     return count;
 }
 

@@ -10,13 +10,14 @@
 /* Calls of a stack that are asked for at most: with those on its top that may have to be left out. */
 enum { UNWIND_OWN_MAX = 24, UNWIND_MAX = CAP_FRAMES_MAX + UNWIND_OWN_MAX };
 
+#define UNWIND_BY_RBP (UINT64_C(1) << 63)
 /* A stack as it was walked, innermost call first. */
 struct unwind_frames {
     uint64_t time; /* of the rules that it was walked by */
     int count;     /* of the first frames, all of whose rules are kept */
     uintptr_t addresses[UNWIND_MAX];
-    /* Where each frame ends | how many words below that its caller's rbp is saved, 0: it is not; and that
-     * rbp. */
+    /* Where each frame ends | how many words below that its caller's rbp is saved, 0: it is not, |
+     * UNWIND_BY_RBP where its end follows from its rbp; and its caller's rbp. */
     uintptr_t ends[UNWIND_MAX], rbps[UNWIND_MAX];
 };
 /* A thread's last stack, to go by in the next walk. All zero: none. */
