@@ -1,6 +1,8 @@
 /* What the recorder adds to an allocation whose stack of 20 frames it takes: cuMemAlloc on the simulated
  * driver under so many calls, with and without the library, in turns. Frees are made between rounds, and are
- * not measured. A round is smaller than a ring. */
+ * not measured. A round is smaller than a ring. Programs are started anew some times, and the median counts:
+ * where their memory comes to lie makes 30 ns more or less, which stays as it is for the life of a process.
+ */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -9,7 +11,7 @@
 #include "tests/bench/turns.h"
 
 /* COUNT allocations twice in a round. */
-enum { COUNT = 500, CALLS_AROUND = 17 };
+enum { COUNT = 500, CALLS_AROUND = 17, STARTS = 7 };
 
 static int (*allocate)(uint64_t *, size_t), (*release)(uint64_t);
 static uint64_t addresses[2 * COUNT];
@@ -65,6 +67,8 @@ int main(int argc, char **argv)
     const char *const commands[] = {bare, recorded};
     struct turn turns[2];
     struct rounds rounds;
+    double added[STARTS];
+    bool good = true;
     if (argc > 2 && !strcmp(argv[1], "child")) return child(argv[2]);
     if (!turn_possible()) {
         printf("SKIP alloc_stack20_added one processor\n");
@@ -77,15 +81,18 @@ int main(int argc, char **argv)
              "CGTRACE_STACKS=alloc CGTRACE_STACK_DEPTH=20 CGTRACE_TIMING=off CGTRACE_QUIET=1 "
              "CGTRACE_OUTPUT=%s/%%p.jsonl LD_PRELOAD=%s/libcgtrace.so exec %s child %s",
              folder, child_build(), argv[0], driver);
-    bool good = turns_measure(commands, 2, turns, &rounds);
-    if (good) {
+    for (int start = 0; good && start < STARTS; start++) {
+        good = turns_measure(commands, 2, turns, &rounds);
         double of_bare = rounds_ns(&rounds, 0), of_recorded = rounds_ns(&rounds, 1);
         rounds_say(&rounds, "alloc_stack20_added");
         printf("# an allocation: bare %.1f ns, recorded with its stack of 20 frames %.1f ns\n", of_bare,
                of_recorded);
+        added[start] = of_recorded - of_bare;
+    }
+    if (good) {
+        double median = part(added, STARTS, 2);
         /* The goal stands in the place of a floor. */
-        printf("BENCH alloc_stack20_added %.1f 400 %.3f <=1 ns\n", of_recorded - of_bare,
-               (of_recorded - of_bare) / 400);
+        printf("BENCH alloc_stack20_added %.1f 400 %.3f <=1 ns\n", median, median / 400);
     }
     snprintf(bare, sizeof bare, "rm -rf %s", folder);
     return system(bare) || !good;
