@@ -1,5 +1,7 @@
 #include "analyzer/planes/array.h"
 
+#include <limits.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,6 +15,13 @@ void *array_advised(void *array, size_t size)
     /* Advice: without huge pages all works the same. */
     if (array && first < last) madvise((void *)first, last - first, MADV_HUGEPAGE);
     return array;
+}
+
+void arrays_keep_memory(void)
+{
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
+    mallopt(M_ARENA_MAX, 1);
 }
 
 void array_expect(size_t bytes)
