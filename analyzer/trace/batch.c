@@ -6,7 +6,7 @@
 #include "common/utf8.h"
 
 /* RECORDS: as many bytes as the records of a usual block take. ALLOCATED: what unusual ones may point to. */
-enum { RECORDS = 384 << 10, ALLOCATED = 4 << 20 };
+enum { RECORDS = 512 << 10, ALLOCATED = 4 << 20 };
 
 bool batch_init(struct batch *batch, const struct cg_load_options *options)
 {

@@ -14,9 +14,10 @@
 #include "analyzer/trace/same_file.h"
 #include "common/json_scan.h"
 
-/* With the records that are made of it a block stays in a cache of 1 MiB; with half as much, threads that
- * take turns passed on what they share twice as often, for a tenth of their time. */
-enum { BLOCK = 256 << 10, RAW = 1 << 15 };
+/* With the records that are made of it (batch.c) a block stays in a cache of 1 MiB. With 128 KiB, threads
+ * that take turns passed on what they share so often that two took 0.40 s of 1 GB, with 256 KiB 0.35, with
+ * this 0.34. */
+enum { BLOCK = 336 << 10, RAW = 1 << 15 };
 
 struct input {
     const char *name;

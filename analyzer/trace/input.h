@@ -46,7 +46,7 @@ void input_map(struct input *input);
 bool input_changed(const struct input *input);
 void input_again(struct input *input);
 
-/* Fills the block with the lines that come next: at least one, and about 256 KiB unless a line is longer.
+/* Fills the block with the lines that come next: at least one, and about 336 KiB unless a line is longer.
  * Returns 0, or the exit status with *error filled; then the stream is over. */
 int input_lines(struct input *input, struct input_block *block, struct cg_error *error);
 
@@ -56,7 +56,7 @@ int input_lines(struct input *input, struct input_block *block, struct cg_error 
 int input_read(struct input *input, void *to, size_t size, size_t *got, struct cg_error *error);
 int input_peek(struct input *input, int *first, struct cg_error *error);
 
-/* Other than 256 KiB, before the first block. */
+/* Other than 336 KiB, before the first block. */
 void input_set_block(struct input *input, size_t bytes);
 
 /* Bytes of the decompressed stream so far. */

@@ -28,9 +28,9 @@ struct loader {
     struct input *input;
     uint64_t blocks; /* that were read */
 
-    pthread_mutex_t turn_lock; /* for turn */
+    pthread_mutex_t turn_lock; /* for turn_passed */
     pthread_cond_t turn_passed;
-    uint64_t turn; /* the block whose records are to be taken; who has it owns what follows */
+    _Atomic uint64_t turn; /* the block whose records are taken; who has it owns what follows */
     struct taker taker;
     int status;
     struct timespec last_progress;
@@ -42,11 +42,18 @@ struct loader {
 
 /* turns */
 
+/* Acquire: what was taken in the turns before is seen. */
+static bool has_turn(const struct worker *worker)
+{
+    return atomic_load_explicit(&worker->loader->turn, memory_order_acquire) == worker->block;
+}
+
 static void await_turn(struct worker *worker)
 {
     struct loader *loader = worker->loader;
+    if (has_turn(worker)) return;
     pthread_mutex_lock(&loader->turn_lock);
-    while (loader->turn != worker->block)
+    while (!has_turn(worker))
         pthread_cond_wait(&loader->turn_passed, &loader->turn_lock);
     pthread_mutex_unlock(&loader->turn_lock);
 }
@@ -54,7 +61,8 @@ static void await_turn(struct worker *worker)
 static void pass_turn(struct loader *loader)
 {
     pthread_mutex_lock(&loader->turn_lock);
-    loader->turn++;
+    /* Release: what was taken in this turn comes before the next one. */
+    atomic_fetch_add_explicit(&loader->turn, 1, memory_order_release);
     pthread_cond_broadcast(&loader->turn_passed);
     pthread_mutex_unlock(&loader->turn_lock);
 }

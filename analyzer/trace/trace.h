@@ -229,7 +229,7 @@ struct cg_load_options {
     bool extras; /* keep the extra fields of the event table */
     /* The result is the same whatever these are: without instructions that only some processors have, or
      * without vectors of 512 bits alone; how many threads read, 0: one for each processor of this process, as
-     * far as they help; bytes of what each takes at a time, 0: 256 KiB. */
+     * far as they help; bytes of what each takes at a time, 0: 336 KiB. */
     bool portable, narrow;
     unsigned threads;
     size_t block_bytes;
