@@ -5,11 +5,10 @@ import os
 import resource
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'tools'))
 import check_trace  # noqa: E402
-from harness import SANITIZED  # noqa: E402
+from harness import SANITIZED, fresh_folder  # noqa: E402
 from tap import done, equal, ok, skip  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get('BUILD', 'build'))
@@ -18,7 +17,7 @@ DRIVE = f'{BUILD}/tests/record/drive'
 
 class Run:
     def __init__(self, *command, limits=None, folder=None, **settings):
-        self.folder = folder or tempfile.mkdtemp(prefix='cgtrace-record-')
+        self.folder = folder or fresh_folder('cgtrace-record-')
         env = {k: v for k, v in os.environ.items() if not k.startswith('CGTRACE_')}
         env.pop('RANK', None)
         env.setdefault('TSAN_OPTIONS', 'die_after_fork=0')  # the child has a writer of its own
@@ -172,7 +171,7 @@ def settings():
     run = Run('everything', RECORD='launch')
     valid(run, 'launches alone')
     equal((len(kinds(run.lines(), 'op')), len(kinds(run.lines(), 'memory'))), (1, 0), 'launches alone: one')
-    folder = tempfile.mkdtemp(prefix='cgtrace-record-')
+    folder = fresh_folder('cgtrace-record-')
     for _ in range(3):
         Run('everything', folder=folder, OUTPUT='sub/t.jsonl')
     equal(sorted(os.listdir(f'{folder}/sub')), ['t.1.jsonl', 't.2.jsonl', 't.jsonl'], 'nothing is overwritten')
@@ -201,7 +200,7 @@ def disk():
     equal(run.err.count('failed'), 1, 'a limit of file sizes: said once')
     run = Run('everything', OUTPUT='/proc/nothing/t.jsonl')
     ok(run.status == 0 and 'unprofiled' in run.err and run.err.count('\n') == 1, 'no place for a trace: said, unprofiled', run.err)
-    mount = tempfile.mkdtemp(prefix='cgtrace-record-')
+    mount = fresh_folder('cgtrace-record-')
     if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=24m', 'none', mount], capture_output=True).returncode:
         skip('a full disk', 'tmpfs cannot be mounted here')
         return

@@ -1,4 +1,5 @@
 """Runs a program on the simulated driver, with and without the recorder. Paths come from $BUILD (make sets it)."""
+import atexit
 import functools
 import glob
 import os
@@ -63,11 +64,18 @@ def environment(record, **more):
     return env
 
 
+def fresh_folder(prefix):
+    """An empty folder, which goes when the test ends."""
+    folder = tempfile.mkdtemp(prefix=prefix)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 class Run:
     """What a program did: status (negative: killed by that signal), out, err, the traces it left, its ledgers."""
 
     def __init__(self, command, record=True, folder=None, **more):
-        self.folder = folder or tempfile.mkdtemp(prefix='cgtrace-test-')
+        self.folder = folder or fresh_folder('cgtrace-test-')
         more.setdefault('SIM_LEDGER', f'{self.folder}/ledger.%p')
         os.makedirs(f'{self.folder}/work', exist_ok=True)
         result = subprocess.run(command, cwd=f'{self.folder}/work', env=environment(record, **more), stdin=subprocess.DEVNULL,
