@@ -14,7 +14,7 @@ BENCH = os.path.join(HERE, '..', '..', 'scripts', 'bench')
 
 
 def run(folder, *words):
-    return subprocess.run([sys.executable, os.path.abspath(BENCH), *words], cwd=folder, env=dict(os.environ, BUILD='b'), capture_output=True, text=True)
+    return subprocess.run([sys.executable, os.path.abspath(BENCH), *words], cwd=folder, env=dict(os.environ, BUILD='b', CGTRACE_BENCH_SETTLE_S='0'), capture_output=True, text=True)
 
 
 def main():
