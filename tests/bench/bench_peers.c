@@ -13,7 +13,7 @@
 #include "tests/bench/peer.h"
 
 /* Runs of a pair: so many, or as many as begin in so long. */
-enum { RUNS = 5, RUNS_S = 60 };
+enum { RUNS = 15, RUNS_S = 90 };
 
 static void run_spans(void)
 {

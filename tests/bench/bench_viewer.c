@@ -15,7 +15,7 @@
 #include "tests/bench/child.h"
 #include "tests/bench/warm.h"
 
-enum { ROUNDS = 3, ROUNDS_MOST = 9, MEMORY = 1536 << 20 };
+enum { ROUNDS = 3, ROUNDS_MOST = 25, MEMORY = 1536 << 20 };
 
 static char folder[] = "/tmp/cgtrace-bench-XXXXXX", trace[64], page[64];
 
