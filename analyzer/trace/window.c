@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "analyzer/trace/pool.h"
+#include "analyzer/trace/same_file.h"
 
 struct window {
     char *text;
@@ -125,7 +126,7 @@ static int64_t now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return timespec_ns(&now);
 }
 
 /* Reads a byte of each page. Returns what that took, ns. */

@@ -68,7 +68,7 @@ int main(int argc, char **argv)
     struct turn turns[2];
     struct rounds rounds;
     double added[STARTS];
-    bool good = true;
+    int starts = 0;
     if (argc > 2 && !strcmp(argv[1], "child")) return child(argv[2]);
     if (!turn_possible()) {
         printf("SKIP alloc_stack20_added one processor\n");
@@ -81,19 +81,18 @@ int main(int argc, char **argv)
              "CGTRACE_STACKS=alloc CGTRACE_STACK_DEPTH=20 CGTRACE_TIMING=off CGTRACE_QUIET=1 "
              "CGTRACE_OUTPUT=%s/%%p.jsonl LD_PRELOAD=%s/libcgtrace.so exec %s child %s",
              folder, child_build(), argv[0], driver);
-    for (int start = 0; good && start < STARTS; start++) {
-        good = turns_measure(commands, 2, turns, &rounds);
+    for (; starts < STARTS && turns_measure(commands, 2, turns, &rounds); starts++) {
         double of_bare = rounds_ns(&rounds, 0), of_recorded = rounds_ns(&rounds, 1);
         rounds_say(&rounds, "alloc_stack20_added");
         printf("# an allocation: bare %.1f ns, recorded with its stack of 20 frames %.1f ns\n", of_bare,
                of_recorded);
-        added[start] = of_recorded - of_bare;
+        added[starts] = of_recorded - of_bare;
     }
-    if (good) {
+    if (starts == STARTS) {
         double median = part(added, STARTS, 2);
         /* The goal stands in the place of a floor. */
         printf("BENCH alloc_stack20_added %.1f 400 %.3f <=1 ns\n", median, median / 400);
     }
     snprintf(bare, sizeof bare, "rm -rf %s", folder);
-    return system(bare) || !good;
+    return system(bare) || starts < STARTS;
 }

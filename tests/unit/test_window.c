@@ -149,10 +149,21 @@ static int load_file(const char *text, size_t length, unsigned threads, struct h
 static uint32_t whole_strings; /* of the trace */
 static const struct happening nothing = {.at = -1, .shorter = -1};
 
-static void test_mapped(void **state)
+/* All of the trace is there, whatever happens. */
+static void expect_whole(const char *text, size_t length, unsigned threads, struct happening what)
 {
     struct cg_trace *trace;
     struct cg_error error;
+    if (load_file(text, length, threads, what, &trace, &error) != 0) fail_msg("%s", error.message);
+    assert_int_equal(trace->edge.rows, LINES);
+    if (whole_strings == 0) whole_strings = trace_string_count(trace);
+    assert_int_equal(trace_string_count(trace), whole_strings);
+    assert_string_equal(error.message, "");
+    trace_free(trace);
+}
+
+static void test_mapped(void **state)
+{
     size_t length;
     char *text = make_text(&length);
     (void)state;
@@ -160,12 +171,8 @@ static void test_mapped(void **state)
         for (int mapped = 0; mapped < 2; mapped++) {
             not_in_memory = !mapped;
             windows = 0;
-            if (load_file(text, length, threads, nothing, &trace, &error) != 0) fail_msg("%s", error.message);
-            assert_int_equal(trace->edge.rows, LINES);
-            if (whole_strings == 0) whole_strings = trace_string_count(trace);
-            assert_int_equal(trace_string_count(trace), whole_strings);
+            expect_whole(text, length, threads, nothing);
             assert_int_equal(windows > 0, mapped);
-            trace_free(trace);
         }
     not_in_memory = false;
     free(text);
@@ -178,8 +185,6 @@ static void test_pays(void **state)
         long copy_ns;
         bool mapped;
     } cases[] = {{SLOW_COPY_NS, true}, {LOOK_NS, true}, {LOOK_NS - 2, false}, {0, false}};
-    struct cg_trace *trace;
-    struct cg_error error;
     size_t length;
     char *text = make_text(&length);
     (void)state;
@@ -187,11 +192,8 @@ static void test_pays(void **state)
         for (size_t i = 0; i < COUNT(cases); i++) {
             copy_ns = cases[i].copy_ns;
             copies = 0;
-            if (load_file(text, length, threads, nothing, &trace, &error) != 0) fail_msg("%s", error.message);
-            assert_int_equal(trace->edge.rows, LINES);
-            assert_int_equal(trace_string_count(trace), whole_strings);
+            expect_whole(text, length, threads, nothing);
             assert_int_equal(copies < LINES * LINE / BLOCK_BYTES, cases[i].mapped);
-            trace_free(trace);
         }
     copy_ns = SLOW_COPY_NS;
     free(text);
@@ -245,18 +247,12 @@ static void test_shorter(void **state)
 /* Nothing of what stood there meanwhile is kept. */
 static void test_whole_again(void **state)
 {
-    struct cg_trace *trace;
-    struct cg_error error;
     size_t length;
     char *text = make_text(&length);
     (void)state;
     for (unsigned threads = 1; threads <= THREADS_MOST; threads++) {
         struct happening again = {.at = 4, .shorter = 0, .was = text, .length = length};
-        if (load_file(text, length, threads, again, &trace, &error) != 0) fail_msg("%s", error.message);
-        assert_int_equal(trace->edge.rows, LINES);
-        assert_int_equal(trace_string_count(trace), whole_strings);
-        assert_string_equal(error.message, "");
-        trace_free(trace);
+        expect_whole(text, length, threads, again);
     }
     free(text);
 }
