@@ -16,8 +16,8 @@ static uint64_t hook_array3d_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigne
                            shape->Flags & CUDA_ARRAY3D_LAYERED, levels);
 }
 
-void hook_alloc_done(struct record_call *call, CUresult result, enum cap_memory_kind kind, uint64_t address,
-                     uint64_t bytes, uint32_t stream, uint64_t owner)
+HOT void hook_alloc_done(struct record_call *call, CUresult result, enum cap_memory_kind kind,
+                         uint64_t address, uint64_t bytes, uint32_t stream, uint64_t owner)
 {
     device_touch();
     if (kind == CAP_MEMORY_POOL) device_uses_pool(call->device);

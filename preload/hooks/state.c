@@ -73,7 +73,7 @@ void hook_context_current(CUcontext context)
     hook_thread.known = known || !context;
 }
 
-void hook_ask_context(void)
+HOT void hook_ask_context(void)
 {
     int kept = errno;
     CUcontext context = NULL;

@@ -128,7 +128,7 @@ enum { LAST_WORD = offsetof(struct record_storage, known) / sizeof(uint64_t) * s
 _Static_assert(sizeof(struct record_storage) == LAST_WORD + sizeof(uint64_t), "known is in the last word");
 
 /* What is known of the slot is whole at each step. */
-static void fill_slot(struct record_storage *slot, const struct record_storage *storage)
+HOT static void fill_slot(struct record_storage *slot, const struct record_storage *storage)
 {
     struct record_storage whole = *storage;
 
@@ -171,7 +171,7 @@ static __attribute__((noinline, cold)) void repair(struct shard *shard)
 }
 
 /* False: another thread has it and is away. */
-static bool hold(struct shard *shard)
+HOT static bool hold(struct shard *shard)
 {
     enum owned held = owned_take(&shard->lock);
 
@@ -229,7 +229,7 @@ static inline bool make_room(struct shard *shard)
     return likely(shard->table && (shard->used + 1) * 2 <= shard->slots) || grow(shard);
 }
 
-static void take_slot(struct shard *shard, uint32_t hole)
+HOT static void take_slot(struct shard *shard, uint32_t hole)
 {
     uint32_t mask = shard->slots - 1;
 
@@ -245,7 +245,7 @@ static void take_slot(struct shard *shard, uint32_t hole)
     shard->used--;
 }
 
-void live_expect(uint64_t address)
+HOT void live_expect(uint64_t address)
 {
     const struct shard *shard = shard_of(address);
     uintptr_t hint = atomic_load_explicit(&hints[shard - shards], memory_order_relaxed);
@@ -256,7 +256,7 @@ void live_expect(uint64_t address)
     if (table) fetch_line(&table[home(address, 1u << (hint & 63))]);
 }
 
-bool live_add(const struct record_storage *storage, struct record_storage *past)
+HOT bool live_add(const struct record_storage *storage, struct record_storage *past)
 {
     struct shard *shard = shard_of(storage->address);
     struct record_storage *slot;
@@ -271,7 +271,7 @@ bool live_add(const struct record_storage *storage, struct record_storage *past)
     return true;
 }
 
-bool live_take(uint64_t address, struct record_storage *storage)
+HOT bool live_take(uint64_t address, struct record_storage *storage)
 {
     struct shard *shard = shard_of(address);
 

@@ -41,7 +41,7 @@ static inline void fill(struct cap_record *slot, struct record_call *call, enum 
 }
 
 /* The stack of a call, whose record was just filled: what this costs is not the call's time. 0: none. */
-static uint32_t stack_of(struct record_call *call)
+HOT static uint32_t stack_of(struct record_call *call)
 {
     uint32_t stack = stacks_here(call->thread);
 
@@ -73,7 +73,7 @@ static void drop(struct record_call *call, enum cap_type type)
     record_leave(call);
 }
 
-void record_op(struct record_call *call, int result, uint32_t stream, uint64_t bytes)
+HOT void record_op(struct record_call *call, int result, uint32_t stream, uint64_t bytes)
 {
     struct cap_record *slot;
 
@@ -110,7 +110,7 @@ static inline void store_launch(struct cap_record *slot, const struct record_lau
                  block_side(launch->block[2]) | (uint64_t)launch->shared_bytes << 32);
 }
 
-void record_launch(struct record_call *call, int result, const struct record_launch *launch)
+HOT void record_launch(struct record_call *call, int result, const struct record_launch *launch)
 {
     struct cap_record *slot;
 
@@ -216,8 +216,8 @@ void record_graph(struct record_call *call, int result, const struct record_grap
     record_leave(call);
 }
 
-void record_copy(struct record_call *call, int result, enum record_copy_kind kind, uint64_t destination,
-                 uint64_t source, uint64_t bytes, uint32_t stream)
+HOT void record_copy(struct record_call *call, int result, enum record_copy_kind kind, uint64_t destination,
+                     uint64_t source, uint64_t bytes, uint32_t stream)
 {
     struct cap_record *slot;
 
@@ -246,8 +246,8 @@ static uint8_t storage_device(uint8_t device, enum cap_memory_kind kind)
 
 /* The end of a storage whose allocation is in a trace, without a call: in the session of its allocation,
  * which need not be the call's. Sessions that are over keep the storage to their end. */
-static void end_storage(struct record_call *call, const struct record_storage *storage,
-                        enum cap_end_reason reason)
+HOT static void end_storage(struct record_call *call, const struct record_storage *storage,
+                            enum cap_end_reason reason)
 {
     struct record_thread *thread = call->thread;
     bool here = !call->outside && storage->generation == thread->generation;
@@ -309,8 +309,8 @@ static uint64_t storage_number(struct record_thread *thread)
 
 /* An allocation's record, and its storage in the live table when the call has succeeded. flags: of the
  * record. */
-static void begin_storage(struct record_call *call, int result, enum cap_memory_kind kind, uint16_t flags,
-                          uint64_t address, uint64_t bytes, uint32_t stream, uint64_t owner)
+HOT static void begin_storage(struct record_call *call, int result, enum cap_memory_kind kind, uint16_t flags,
+                              uint64_t address, uint64_t bytes, uint32_t stream, uint64_t owner)
 {
     struct record_storage storage = {.address = address,
                                      .bytes = bytes,
@@ -347,13 +347,13 @@ static void begin_storage(struct record_call *call, int result, enum cap_memory_
     if (made) keep_storage(call, &storage);
 }
 
-void record_alloc_expect(uint64_t address)
+HOT void record_alloc_expect(uint64_t address)
 {
     live_expect(address);
 }
 
-void record_alloc(struct record_call *call, int result, enum cap_memory_kind kind, uint64_t address,
-                  uint64_t bytes, uint32_t stream, uint64_t owner)
+HOT void record_alloc(struct record_call *call, int result, enum cap_memory_kind kind, uint64_t address,
+                      uint64_t bytes, uint32_t stream, uint64_t owner)
 {
     if (session.families & CG_RECORD_MEMORY) {
         call->device = storage_device(call->device, kind);
@@ -391,7 +391,7 @@ void record_storage_moved(uint64_t from, uint64_t to)
     live_add(&storage, &past);
 }
 
-void record_free_begin(struct record_call *call, uint64_t address, struct record_storage *storage)
+HOT void record_free_begin(struct record_call *call, uint64_t address, struct record_storage *storage)
 {
     storage->known = false;
     storage->generation = 0;
@@ -401,7 +401,8 @@ void record_free_begin(struct record_call *call, uint64_t address, struct record
     if (call->begin < storage->alloc_tick + LIFE_TICKS) call->begin = storage->alloc_tick + LIFE_TICKS;
 }
 
-void record_free(struct record_call *call, int result, const struct record_storage *storage, uint32_t stream)
+HOT void record_free(struct record_call *call, int result, const struct record_storage *storage,
+                     uint32_t stream)
 {
     struct cap_record record;
     struct record_storage past;

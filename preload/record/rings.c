@@ -179,7 +179,7 @@ static void enter_ring(struct record_thread *thread, uint32_t index)
     thread->span_next = thread->span_limit = 0;
 }
 
-bool ring_peer(struct record_thread *thread)
+HOT bool ring_peer(struct record_thread *thread)
 {
     if (thread->peer != &record_nobody) return true;
     if (!peer_take(thread)) return false;

@@ -118,7 +118,7 @@ static uint32_t put_stack(const struct kept *kept)
     return (uint32_t)(((char *)to - session.stacks) / 8);
 }
 
-uint32_t stacks_place(uint32_t stack, uint64_t generation)
+HOT uint32_t stacks_place(uint32_t stack, uint64_t generation)
 {
     struct kept *kept = (struct kept *)(void *)(memory + (uint64_t)stack * 8);
     uint64_t place;
@@ -228,23 +228,24 @@ static uint32_t resolve(const uintptr_t *addresses, int count, bool cut, bool *s
     return keep(wanted);
 }
 
-uint32_t stacks_here(struct record_thread *thread)
+HOT uint32_t stacks_here(struct record_thread *thread)
 {
     const uint64_t number_mask = (UINT64_C(1) << NUMBER_BITS) - 1;
     int limit = (int)session.settings.stack_depth + UNWIND_OWN_MAX, past = errno, count;
     bool steady = is_steady();
-    const uintptr_t *addresses;
+    struct unwind_frames *frames;
     uint64_t hash, known;
 
     if (!table || !ring_peer(thread)) return 0;
-    count = unwind_stack(&thread->peer->last_stack, limit, steady, &addresses);
+    count = unwind_stack(&thread->peer->last_stack, limit, steady, &frames);
+    if (!frames->hash)
+        frames->hash = XXH3_64bits(frames->addresses, (size_t)count * sizeof frames->addresses[0]);
     /* 55 bits of it are compared: of a million stacks two are taken for one once in 70,000 runs. */
-    hash = XXH3_64bits(addresses, (size_t)count * sizeof addresses[0]) ^
-           atomic_load_explicit(&epoch, memory_order_relaxed) * UINT64_C(0x9e3779b97f4a7c15);
+    hash = frames->hash ^ atomic_load_explicit(&epoch, memory_order_relaxed) * UINT64_C(0x9e3779b97f4a7c15);
     /* Acquire: the stack was kept before its number came here. */
     known = atomic_load_explicit(&recent[hash % RECENT], memory_order_acquire);
     if (unlikely((known ^ hash) & ~number_mask || !steady)) {
-        known = (hash & ~number_mask) | resolve(addresses, count, count == limit, &steady);
+        known = (hash & ~number_mask) | resolve(frames->addresses, count, count == limit, &steady);
         if (steady) atomic_store_explicit(&recent[hash % RECENT], known, memory_order_release);
     }
     errno = past;

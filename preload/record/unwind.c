@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "preload/objects.h"
 #include "preload/record/cfi.h"
@@ -168,7 +169,7 @@ static inline void put_frame(struct unwind_frames *frames, int at, uintptr_t end
 
 /* The frame of these registers, by its rule. Returns its end, as in struct unwind_frames; 0: there is none;
  * 1: its rule is not simple. *kept: its rule is. */
-static inline uintptr_t end_by_rule(struct registers here, uintptr_t stack_end, bool *kept)
+HOT static inline uintptr_t end_by_rule(struct registers here, uintptr_t stack_end, bool *kept)
 {
     uint64_t rule = here.address < ADDRESS_MAX ? rule_of(here.address - 1, kept) : 0;
     uintptr_t end = (rule & 1 ? here.rbp : here.rsp) + (rule >> 4) * 8;
@@ -211,31 +212,87 @@ static inline int least(int a, int b)
     return a < b ? a : b;
 }
 
-/* Walks by the rules alone; -1: one of them is not simple.
+/* Up the frames of the last stack from the first on, as long as they are this one's, too. Returns how many;
+ * the registers are then those of the frame behind them. An rbp that no frame's end follows from is put right
+ * in place, so that the last stack holds whenever a handler jumps out of here. */
+static inline int walk_last(struct unwind_frames *last, int limit, struct registers *registers)
+{
+    struct registers here = *registers;
+    int count = least(last->count, limit), i = 0;
+
+    for (; i < count; i++) {
+        struct registers above = here;
+
+        go_up(&above, last->ends[i]);
+        if (unlikely(above.address != last->addresses[i])) break;
+        if (above.rbp != last->rbps[i]) {
+            if (i + 1 < last->count && last->ends[i + 1] & UNWIND_BY_RBP) break;
+            last->rbps[i] = above.rbp;
+        }
+        here = above;
+    }
+    *registers = here;
+    return i;
+}
+
+static inline void copy_frames(struct unwind_frames *to, const struct unwind_frames *from, int count)
+{
+    size_t size = (size_t)count * sizeof(uintptr_t);
+
+    memcpy(to->addresses, from->addresses, size);
+    memcpy(to->ends, from->ends, size);
+    memcpy(to->rbps, from->rbps, size);
+}
+
+enum { NOT_SIMPLE = -1, AS_LAST = -2 };
+
+/* Walks by the rules alone. NOT_SIMPLE: one of them is not; AS_LAST: it is the last stack, to the last frame,
+ * and *next holds nothing.
  *
  * Where a frame ends where one of the last stack did, and the word there is the same, its caller is the one
  * of that stack, and ends where it did then, unless that goes by an rbp that is another one now. So a frame
  * takes 4 cycles, where a rule, with each load waiting for the one before, takes 25. */
-static __attribute__((noinline)) int walk(const struct unwind_frames *last, struct unwind_frames *next,
-                                          int limit)
+HOT static __attribute__((noinline)) int walk(struct unwind_frames *last, struct unwind_frames *next,
+                                              int limit)
 {
     const uintptr_t stack_end = own_stack.low + own_stack.bytes;
     struct registers here;
     int count = 0, kept_count = INT_MAX, at = 0; /* at: the frame of the last stack to compare with */
+    bool at_same;                                /* at_same: that one and this end in the same place */
 
     /* The three of one moment. */
     __asm__ volatile("leaq 0f(%%rip), %0\n0:\tmovq %%rsp, %1\n\tmovq %%rbp, %2"
                      : "=&r"(here.address), "=&r"(here.rsp), "=&r"(here.rbp));
-    while (count < limit) {
-        bool kept = true;
-        uintptr_t end = end_by_rule(here, stack_end, &kept);
+    /* This function's own frame is always the same above rsp, and its rbp, where it goes by that, follows. */
+    at_same = last->count > 0 && here.rsp == last->rsp;
+    next->rsp = here.rsp;
+    next->to_top = false;
+    if (at_same) {
+        count = at = walk_last(last, limit, &here);
+        if (count == last->all && (count == limit || (last->to_top && here.rbp == last->top_rbp)))
+            return AS_LAST;
+        copy_frames(next, last, count);
+        at_same = at < last->count;
+    }
+    for (; count < limit; at_same = false) {
+        uintptr_t end = 0;
 
-        if (unlikely(end == 1)) return -1;
-        if (end == 0) break;
-        if (unlikely(!kept)) kept_count = least(kept_count, count);
-        while (at < last->count && (last->ends[at] & ~UNWIND_BY_RBP) < (end & ~UNWIND_BY_RBP))
-            at++;
-        if (at < last->count && last->ends[at] == end) {
+        if (!at_same) {
+            bool kept = true;
+
+            end = end_by_rule(here, stack_end, &kept);
+            if (unlikely(end == 1)) return NOT_SIMPLE;
+            if (end == 0) {
+                next->to_top = kept;
+                next->top_rbp = here.rbp;
+                break;
+            }
+            if (unlikely(!kept)) kept_count = least(kept_count, count);
+            while (at < last->count && (last->ends[at] & ~UNWIND_BY_RBP) < (end & ~UNWIND_BY_RBP))
+                at++;
+            at_same = at < last->count && last->ends[at] == end;
+        }
+        if (at_same) {
             int same = walk_same(last, at, next, count, least(limit - count, last->count - at), &here);
 
             count += same;
@@ -247,7 +304,7 @@ static __attribute__((noinline)) int walk(const struct unwind_frames *last, stru
         if (!here.address) break;
     }
     next->count = least(count, kept_count);
-    return count;
+    return next->all = count;
 }
 
 void unwind_forget(void)
@@ -258,10 +315,12 @@ void unwind_forget(void)
 }
 
 #else
-static int walk(const struct unwind_frames *last, struct unwind_frames *next, int limit)
+enum { NOT_SIMPLE = -1, AS_LAST = -2 };
+
+HOT static int walk(struct unwind_frames *last, struct unwind_frames *next, int limit)
 {
     (void)last, (void)next, (void)limit;
-    return -1;
+    return NOT_SIMPLE;
 }
 
 void unwind_forget(void)
@@ -270,18 +329,24 @@ void unwind_forget(void)
 }
 #endif
 
-int unwind_stack(struct unwind_last *last, int limit, bool steady, const uintptr_t **addresses)
+HOT int unwind_stack(struct unwind_last *last, int limit, bool steady, struct unwind_frames **frames)
 {
-    struct unwind_frames *before = &last->frames[last->current], *next = &last->frames[last->current ^= 1];
+    struct unwind_frames *before = &last->frames[last->current], *next = &last->frames[last->current ^ 1];
     struct trace trace = {next->addresses, 0, limit < UNWIND_MAX ? limit : UNWIND_MAX};
     int count;
 
-    *addresses = next->addresses;
+    *frames = next;
     next->count = 0;
+    next->hash = 0;
     next->time = atomic_load_explicit(&now, memory_order_relaxed);
     if (!on_own_stack()) return 0;
     if (before->time != next->time) before->count = 0;
-    count = steady && find_entry ? walk(before, next, trace.limit) : -1;
+    count = steady && find_entry ? walk(before, next, trace.limit) : NOT_SIMPLE;
+    if (count == AS_LAST) {
+        *frames = before;
+        return before->all;
+    }
+    last->current ^= 1;
     if (count >= 0) return count;
     next->count = 0;
     if (!backtrace_of || (looks_at_objects && !objects_hold())) return 0;

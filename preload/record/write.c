@@ -6,8 +6,8 @@
 
 bool (*record_show_storages)(uint64_t generation);
 
-bool record_write(struct record_thread *thread, struct cap_record *record, const struct record_words *lists,
-                  size_t count)
+HOT bool record_write(struct record_thread *thread, struct cap_record *record,
+                      const struct record_words *lists, size_t count)
 {
     struct cap_record *slot;
     size_t words = 0;
@@ -32,7 +32,7 @@ bool record_write(struct record_thread *thread, struct cap_record *record, const
     return true;
 }
 
-void record_write_must(struct record_thread *thread, const struct cap_record *record)
+HOT void record_write_must(struct record_thread *thread, const struct cap_record *record)
 {
     struct cap_record *slot = ring_slot(thread, RING_MUST);
 

@@ -1,7 +1,8 @@
 /* What the recorder adds to an allocation whose stack of 20 frames it takes: cuMemAlloc on the simulated
- * driver under so many calls, with and without the library, in turns. Frees are made between rounds, and are
- * not measured. A round is smaller than a ring. Programs are started anew some times, and the median counts:
- * where their memory comes to lie makes 30 ns more or less, which stays as it is for the life of a process.
+ * driver under so many calls, the same ones each time, with and without the library, in turns. Frees are made
+ * between rounds, and are not measured. A round is smaller than a ring. Programs are started anew some times,
+ * and the median counts: where their memory comes to lie makes 30 ns more or less, which stays as it is for
+ * the life of a process.
  */
 #include <dlfcn.h>
 #include <stdint.h>

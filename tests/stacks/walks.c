@@ -31,22 +31,30 @@ static void judge(bool good, const char *name, const char *what)
 }
 
 /* The first address lies in whoever walks, the second in check(). Walks without a stack to go by, by that one
- * again, and by the one of the check before. */
+ * again, and by the one of the check before; from one place, so that the second can find the first one's. */
 FRAME static void check(const char *name, enum expected expected)
 {
     static struct unwind_frames before, none;
     static uintptr_t slow[LIMIT];
     static struct unwind_frames fast[3];
+    const bool own = on_own_stack();
     struct trace trace = {slow, 0, LIMIT};
-    int count[3] = {on_own_stack() ? walk(&none, &fast[0], LIMIT) : 0};
-    bool same, agree;
+    int count[3] = {0};
+    bool same, agree, found = true;
 
-    if (count[0] < 0) fast[0].count = 0;
-    count[1] = walk(&fast[0], &fast[1], LIMIT);
-    count[2] = walk(&before, &fast[2], LIMIT);
+    for (volatile int i = 0; i < 3; i++) {
+        struct unwind_frames *last = i == 0 ? &none : i == 1 ? &fast[0] : &before;
+
+        count[i] = own ? walk(last, &fast[i], LIMIT) : 0;
+        if (i == 0 && count[i] < 0) fast[i].count = 0;
+        if (i == 1) found = (count[i] == AS_LAST) == (count[0] > 0 && fast[0].to_top);
+        if (count[i] != AS_LAST) continue;
+        fast[i] = *last;
+        count[i] = last->all;
+    }
     if (count[2] >= 0) before = fast[2];
     backtrace_of(add, &trace);
-    agree = count[0] == count[1] && count[0] == count[2];
+    agree = found && count[0] == count[1] && count[0] == count[2];
     same = agree && count[0] == trace.count && count[0] > 2;
     for (int i = 0; i < 3; i++)
         same = same && memcmp(fast[i].addresses + 1, slow + 1, (size_t)(count[0] - 1) * sizeof *slow) == 0;
@@ -57,7 +65,8 @@ FRAME static void check(const char *name, enum expected expected)
     judge(agree && (expected == SAME ? same : count[0] < 0), name,
           expected == SAME ? "the same as libgcc's" : "left to libgcc");
     if (expected == SAME && !same)
-        printf("# %d, %d, %d frames, %d by libgcc\n", count[0], count[1], count[2], trace.count);
+        printf("# %d, %d, %d frames, %d by libgcc, %sfound again\n", count[0], count[1], count[2],
+               trace.count, found ? "" : "not ");
 }
 
 FRAME static void recursive(unsigned level)
@@ -208,10 +217,10 @@ static const void *count_find_entry(void *address, struct bases *bases)
 
 FRAME static void take(struct unwind_last *last)
 {
-    const uintptr_t *addresses;
+    struct unwind_frames *frames;
 
     looked_up = 0;
-    unwind_stack(last, LIMIT, true, &addresses);
+    unwind_stack(last, LIMIT, true, &frames);
     STAYS();
 }
 
@@ -246,7 +255,104 @@ static void check_rules(void)
     deep(5, 2, &last);
     judge(looked_up > 7 && last.frames[last.current].count == 0, "code that does not stay",
           "nothing of it is kept");
+    forget_all = false;
     find_entry = true_find_entry;
+#endif
+}
+
+/* ---- any stack behind any other ---- */
+
+static uint32_t chance(uint32_t below)
+{
+    static uint32_t state = 1;
+
+    state = state * 1664525 + 1013904223;
+    return (state >> 8) % below;
+}
+
+static struct {
+    struct unwind_last last;
+    int walked, wrong, again;
+} wander;
+
+FRAME static void arrive(void)
+{
+    static uintptr_t slow[LIMIT];
+    struct trace trace = {slow, 0, LIMIT};
+    struct unwind_frames *frames;
+    int limit = chance(8) ? LIMIT : 5 + (int)chance(10);
+    int count = unwind_stack(&wander.last, limit, true, &frames);
+    uint64_t hash = 1;
+
+    backtrace_of(add, &trace);
+    for (int i = 0; i < count; i++)
+        hash = (hash ^ frames->addresses[i]) * UINT64_C(0x100000001b3) | 1;
+    wander.walked++;
+    wander.again += frames->hash != 0;
+    /* unwind_stack() is called from here, and so is backtrace_of(): the frames above are the same. */
+    if ((frames->hash && frames->hash != hash) || (limit == LIMIT && count != trace.count + 1) ||
+        count > limit || memcmp(frames->addresses + 2, slow + 1, (size_t)(count - 2) * sizeof *slow) != 0)
+        wander.wrong++;
+    frames->hash = hash;
+}
+
+FRAME static void wander_on(unsigned level);
+
+FRAME static void wander_plain(unsigned level)
+{
+    wander_on(level);
+    STAYS();
+}
+/* As many values as there are registers that a call leaves alone, rbp among them. */
+FRAME static void wander_keeping(unsigned level)
+{
+    uintptr_t kept[6];
+
+    for (int i = 0; i < 6; i++)
+        kept[i] = chance(3);
+    __asm__ volatile("" : "+r"(kept[0]), "+r"(kept[1]), "+r"(kept[2]), "+r"(kept[3]), "+r"(kept[4]));
+    wander_on(level);
+    __asm__ volatile("" : : "r"(kept[0]), "r"(kept[1]), "r"(kept[2]), "r"(kept[3]), "r"(kept[4]));
+}
+FRAME static void wander_variable(unsigned level)
+{
+    size_t bytes = 16 + 16 * chance(3);
+
+    memset(alloca(bytes), 0x11, bytes);
+    wander_on(level);
+    STAYS();
+}
+FRAME static void wander_wide(unsigned level)
+{
+    char room[48];
+
+    memset(room, 0x11, sizeof room);
+    __asm__ volatile("" : : "r"(room) : "memory");
+    wander_on(level);
+    STAYS();
+}
+
+FRAME static void wander_on(unsigned level)
+{
+    static void (*const ways[])(unsigned) = {wander_plain, wander_keeping, wander_variable, wander_wide};
+
+    if (level == 0)
+        for (uint32_t times = 1 + chance(3); times > 0; times--)
+            arrive();
+    else
+        for (uint32_t times = 1 + chance(2); times > 0; times--)
+            ways[chance(4)](level - 1);
+    STAYS();
+}
+
+static void check_any(void)
+{
+    for (int i = 0; i < 2000; i++)
+        wander_on(1 + chance(6));
+    printf("# %d stacks, %d of them as the one before\n", wander.walked, wander.again);
+    judge(wander.wrong == 0 && wander.walked > 10000, "any stack behind any other", "the same as libgcc's");
+#if defined(__x86_64__)
+    judge(wander.again > wander.walked / 4, "stacks that come again", "are found to");
 #endif
 }
 
@@ -276,6 +382,7 @@ int main(void)
     unwind_forget();
     recursive(3);
     check_rules();
+    check_any();
     recursive(4);
     printf("%s %d - in a constructor\n",
 #if defined(__x86_64__)
