@@ -30,7 +30,7 @@ struct input {
     uint64_t not_mapped;   /* but not below this place */
     bool tried;            /* whether that takes less time */
     struct window *window; /* the last one */
-    bool looked_at;        /* lines were, in one */
+    bool looked_at;        /* one was opened: whether the file has changed since is asked at the end */
     atomic_bool broken;
     struct stat before; /* of the file, when it was begun */
 
@@ -341,6 +341,7 @@ void input_again(struct input *input)
 /* The block's lines are no more in the file. */
 static void leave_window(struct input_block *block)
 {
+    if (block->window == NULL) return; /* the calling thread may be in another block's */
     window_enter(NULL);
     window_release(block->window);
     block->window = NULL;
@@ -422,7 +423,7 @@ static struct window *window_for(struct input *input, uint64_t at)
         if (input->window == NULL) {
             input->not_mapped = at + WINDOW_MOST;
         } else if (!input->tried) {
-            input->tried = true;
+            input->tried = input->looked_at = true;
             input->mapped = window_pays(input->window, input->fd);
         }
     }
@@ -438,7 +439,6 @@ static bool map_block(struct input *input, struct input_block *block)
     if (window == NULL) return false;
     block->window = window_retain(window);
     window_enter(window);
-    input->looked_at = true;
     const char *text = window_text(window, at), *feed = memrchr(text, '\n', input->block);
     if (feed == NULL) {
         leave_window(block);

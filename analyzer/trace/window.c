@@ -41,7 +41,9 @@ static bool map_line_feeds(char *page)
 }
 
 /* Outside of the thread's window, without a page to be had, or sent by somebody, it is as if nobody had
- * caught it: it comes again behind the handler. */
+ * caught it: a fault comes again by itself behind the handler, as what it is, and what was sent is sent
+ * again.
+ */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     char *page = (char *)info->si_addr - (uintptr_t)info->si_addr % page_size;
@@ -52,7 +54,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         atomic_store_explicit(here->broken, true, memory_order_relaxed);
     } else {
         sigaction(number, &before, NULL);
-        raise(number);
+        if (info->si_code <= 0) raise(number);
     }
     errno = error;
 }

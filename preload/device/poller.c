@@ -176,7 +176,7 @@ static void *poll(void *unused)
             rest(atomic_load(&device_touched) ? session.settings.memory_sample_ms * UINT64_C(1000000) : 0);
             /* The first work is hardly done, and calls into a driver wait for each other: a look at once took
              * the launches behind it 800 ns instead of 250. Pairs that are wanted are wanted now. */
-            if (!stop && !any_wanted()) nap_ns(LOOK_NS);
+            if (!stop && any_under_way() && !any_wanted()) nap_ns(LOOK_NS);
         }
     }
     atomic_store(&record_backend_thread, false);

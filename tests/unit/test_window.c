@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analyzer/trace/input.h"
 #include "analyzer/trace/window.h"
 
 /* ---- what the system does ---- */
@@ -84,6 +85,19 @@ static void make_whole(void)
 enum { LOOK_NS = 1000, SLOW_COPY_NS = 100000 };
 static atomic_long copy_ns = SLOW_COPY_NS, clock_ns;
 static atomic_int copies;
+static struct {
+    const char *text; /* in place of what the file has, from so many copies on; NULL: it stays */
+    size_t length;
+    int at;
+} rewriting;
+
+/* Later than a step of the file system's clock, or its times would not tell. */
+static void rewrite(void)
+{
+    usleep(20000);
+    if (pwrite(fd_of_happening, rewriting.text, rewriting.length, 0) != (ssize_t)rewriting.length) abort();
+    rewriting.text = NULL;
+}
 
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
@@ -95,7 +109,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 
 ssize_t pread(int fd, void *to, size_t size, off_t at)
 {
-    atomic_fetch_add(&copies, 1);
+    if (atomic_fetch_add(&copies, 1) == rewriting.at && rewriting.text) rewrite();
     atomic_fetch_add(&clock_ns, copy_ns);
     make_whole();
     if (reads_fail) {
@@ -196,6 +210,27 @@ static void test_pays(void **state)
             assert_int_equal(copies < LINES * LINE / BLOCK_BYTES, cases[i].mapped);
         }
     copy_ns = SLOW_COPY_NS;
+    free(text);
+}
+
+/* Of a file that is copied and written to meanwhile, either text is read, and no mixture. */
+static void test_rewritten(void **state)
+{
+    size_t length;
+    char *text = make_text(&length), *other = make_text(&length);
+    (void)state;
+    for (char *at = other; (at = strstr(at, "\"bc\"")) != NULL; at++)
+        memcpy(at, "\"xy\"", 4);
+    for (unsigned threads = 1; threads < 4; threads++) {
+        copy_ns = copies = 0;
+        rewriting.text = other;
+        rewriting.length = length;
+        rewriting.at = 20;
+        expect_whole(text, length, threads, nothing);
+        assert_null(rewriting.text);
+    }
+    copy_ns = SLOW_COPY_NS;
+    free(other);
     free(text);
 }
 
@@ -358,6 +393,54 @@ static void test_other_bus_error(void **state)
     assert_int_equal(WTERMSIG(status), SIGBUS);
 }
 
+static void tell(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)context;
+    _exit(info->si_code > 0 ? 7 : 8);
+}
+
+/* Whose handler was there before hears of a fault as one, and not as of a signal that was sent. */
+static void test_handler_before(void **state)
+{
+    int status;
+    atomic_bool broken = false;
+    (void)state;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct sigaction telling = {.sa_sigaction = tell, .sa_flags = SA_SIGINFO};
+        sigaction(SIGBUS, &telling, NULL);
+        int fd = memfd_create("other", MFD_CLOEXEC);
+        if (ftruncate(fd, 8192) != 0 || !window_open(fd, 0, 8192, &broken)) _exit(1);
+        volatile char *other = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+        alarm(10);
+        _exit(ftruncate(fd, 0) != 0 || *other == 0 ? 3 : 4);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 7);
+}
+
+/* A block that has no window leaves none: its thread may be in another block's. */
+static void test_block_without(void **state)
+{
+    int fd = memfd_create("file", MFD_CLOEXEC);
+    struct input_block none = {0};
+    atomic_bool broken = false;
+    (void)state;
+    assert_int_equal(ftruncate(fd, 8192), 0);
+    struct window *window = window_open(fd, 0, 8192, &broken);
+    assert_non_null(window);
+    window_enter(window);
+    input_block_free(&none);
+    assert_int_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(*window_text(window, 4096), '\n');
+    assert_true(broken);
+    window_enter(NULL);
+    window_release(window);
+    close(fd);
+}
+
 /* Behind the last byte of a file there are line feeds, behind the zeros of its last page. */
 static void test_guard(void **state)
 {
@@ -381,10 +464,17 @@ static void test_guard(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_age),         cmocka_unit_test(test_mapped),
-        cmocka_unit_test(test_pays),        cmocka_unit_test(test_shorter),
-        cmocka_unit_test(test_whole_again), cmocka_unit_test(test_device_fails),
-        cmocka_unit_test(test_changing),    cmocka_unit_test(test_other_bus_error),
+        cmocka_unit_test(test_age),
+        cmocka_unit_test(test_mapped),
+        cmocka_unit_test(test_pays),
+        cmocka_unit_test(test_rewritten),
+        cmocka_unit_test(test_shorter),
+        cmocka_unit_test(test_handler_before),
+        cmocka_unit_test(test_block_without),
+        cmocka_unit_test(test_whole_again),
+        cmocka_unit_test(test_device_fails),
+        cmocka_unit_test(test_changing),
+        cmocka_unit_test(test_other_bus_error),
         cmocka_unit_test(test_guard),
     };
     return run_tap(tests);
