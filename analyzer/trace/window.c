@@ -42,8 +42,7 @@ static bool map_line_feeds(char *page)
 
 /* Outside of the thread's window, without a page to be had, or sent by somebody, it is as if nobody had
  * caught it: a fault comes again by itself behind the handler, as what it is, and what was sent is sent
- * again.
- */
+ * again. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     char *page = (char *)info->si_addr - (uintptr_t)info->si_addr % page_size;

@@ -101,6 +101,9 @@ static bool on_own_stack(void)
  * today. */
 static _Atomic uint64_t now;
 
+/* Of walk(), in place of how many frames there are. */
+enum { NOT_SIMPLE = -1, AS_LAST = -2 };
+
 #if defined(__x86_64__)
 
 /* Rules by address: address << 17 | its time << 16 | the rule's 16 bits. Overwritten when two meet. */
@@ -244,8 +247,6 @@ static inline void copy_frames(struct unwind_frames *to, const struct unwind_fra
     memcpy(to->rbps, from->rbps, size);
 }
 
-enum { NOT_SIMPLE = -1, AS_LAST = -2 };
-
 /* Walks by the rules alone. NOT_SIMPLE: one of them is not; AS_LAST: it is the last stack, to the last frame,
  * and *next holds nothing.
  *
@@ -316,8 +317,6 @@ void unwind_forget(void)
 }
 
 #else
-enum { NOT_SIMPLE = -1, AS_LAST = -2 };
-
 HOT static int walk(struct unwind_frames *last, struct unwind_frames *next, int limit)
 {
     (void)last, (void)next, (void)limit;
